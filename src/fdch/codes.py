@@ -75,7 +75,7 @@ class Codes:
         return ones.astype(np.int8) * np.int8(2) - np.int8(1)
 
     def words(self) -> NDArray[np.uint64]:
-        """Give the codes as 64-bit words, zero-padded, shape (items, words)."""
+        """Return the codes as 64-bit words, zero-padded, shape (items, words)."""
         padding = -self.packed.shape[1] % 8
         padded = np.pad(self.packed, ((0, 0), (0, padding))) if padding else self.packed
         return np.ascontiguousarray(padded).view(np.uint64)

@@ -59,7 +59,7 @@ def _description(value: object, seen: set[FunctionType]) -> Iterator[str]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Give a function's code, and those of functions inside."""
+    """Return a function's code, and those of functions inside."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):

@@ -12,7 +12,7 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def peak_memory() -> int | None:
-    """Give the most memory this process has held, in bytes, where it is known."""
+    """Return the most memory this process has held, in bytes, where it is known."""
     held = _kilobytes(_STATUS, "VmHWM")
     if held is not None:
         return held
@@ -31,7 +31,7 @@ def forget_peak_memory() -> None:
 
 
 def available_memory() -> int | None:
-    """Give the bytes that can still be used, by the machine and any container."""
+    """Return the bytes that can still be used, by the machine and any container."""
     free = _kilobytes(_MACHINE, "MemAvailable")
     if free is None:
         return None

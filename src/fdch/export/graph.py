@@ -63,7 +63,7 @@ class Graph:
         return self.add("Cast", value, to=kind)
 
     def finish(self, output: str, width: int) -> bytes:
-        """Give the graph's file: outputs, float32 (rows, width), and a check of it."""
+        """Return the checked graph's file: outputs, float32 (rows, width)."""
         helper = self._onnx.helper
         nodes = [*self._nodes, helper.make_node("Identity", [output], [OUTPUT])]
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(np.float32))

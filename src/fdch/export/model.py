@@ -56,7 +56,7 @@ class ExportedInputs:
         return 0 if self.vocabulary is None else self.vocabulary.static_width
 
     def images(self, images: Images, context: object = None) -> NDArray[Any]:
-        """Give pixels, uint8 (n, size, size, 3), or ready features."""
+        """Return pixels, uint8 (n, size, size, 3), or ready features."""
         is_ready = self.size is None
         require_fitting(images, self.image_network, self.image_width, is_ready)
         if isinstance(images, ImageFeatures):
@@ -66,7 +66,7 @@ class ExportedInputs:
         return np.concatenate([none, *decode_batches(images, self.size)])
 
     def texts(self, texts: Texts, *, remember: bool = True) -> csr_array:
-        """Give text vectors, (n, text_width)."""
+        """Return text vectors, (n, text_width)."""
         return fitting_vectors(texts, self.vocabulary, self.text_width)
 
 
@@ -145,13 +145,13 @@ class ExportedModel:
         return binarize(self.text_outputs(self.inputs.texts(as_texts(texts))))
 
     def image_outputs(self, images: NDArray[Any]) -> NDArray[np.float32]:
-        """Give real outputs of pixels or ready features, (n, bits)."""
+        """Return real outputs of pixels or ready features, (n, bits)."""
         return self._run(
             "image", (self._image_feed(images[rows]) for rows in self._parts(images))
         )
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give real outputs of text vectors, (n, bits)."""
+        """Return real outputs of text vectors, (n, bits)."""
         words, _ = split_static(texts, self.inputs.static_width)
         parts = _text_parts(words)
         return self._run("text", (self._text_feed(texts[rows]) for rows in parts))
@@ -159,7 +159,7 @@ class ExportedModel:
     def pair_outputs(
         self, images: NDArray[Any], texts: csr_array
     ) -> NDArray[np.float32]:
-        """Give real outputs of whole pairs, (n, bits), for unified codes."""
+        """Return real outputs of whole pairs, (n, bits), for unified codes."""
         if "pair" not in self._sessions:
             raise DataError(f"'{self.method}' has no unified codes.")
         return self._run(

@@ -23,7 +23,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> "type[HashMethod]":
-    """Give the class of a method by its name, such as "fdch" or "scm_orth"."""
+    """Return the class of a method by its name, such as "fdch" or "scm_orth"."""
     from fdch.methods._base import HashMethod
 
     if name in _own_names():
@@ -45,7 +45,7 @@ def load(name: str) -> "type[HashMethod]":
 
 
 def find_name(method: "type[HashMethod]") -> str:
-    """Give the name of a method's class: of its entry point, or of its file."""
+    """Return the name of a method's class: of its entry point, or of its file."""
     place = f"{method.__module__}:{method.__qualname__}"
     points = find_extensions(METHODS).items()
     given = (name for name, point in points if point.value == place)

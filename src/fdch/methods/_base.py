@@ -251,14 +251,14 @@ class HashMethod(Settings, ABC):
 
     @abstractmethod
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give real outputs whose signs are the codes, (n, bits)."""
+        """Return real outputs whose signs are the codes, (n, bits)."""
 
     @abstractmethod
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give real outputs whose signs are the codes, (n, bits)."""
+        """Return real outputs whose signs are the codes, (n, bits)."""
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
-        """Give real outputs of whole pairs, where the method has unified codes."""
+        """Return real outputs of whole pairs, where the method has unified codes."""
         raise SettingError(
             f"{type(self).__name__} has no unified codes; use the modality gallery."
         )

@@ -120,11 +120,11 @@ class DeepMethod(HashMethod):
         require_by_names(self)
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give F."""
+        """Return F."""
         return batches.image_outputs(self._networks["image"], images)
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give G."""
+        """Return G."""
         return batches.text_outputs(self._networks["text"], texts)
 
     @property

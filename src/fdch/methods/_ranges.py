@@ -89,7 +89,7 @@ def require_kinds(method: Any) -> None:
 
 
 def plain_kind(kind: Any) -> tuple[Any, bool]:
-    """Give the kind of a setting, and whether it may be left open ("auto", None).
+    """Return the kind of a setting, and whether it may be left open ("auto", None).
 
     >>> plain_kind(float | None)
     (<class 'float'>, True)

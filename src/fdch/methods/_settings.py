@@ -22,13 +22,13 @@ def setting_names(method: type[HashMethod]) -> list[str]:
 
 
 def search_space(method: type[HashMethod]) -> dict[str, Range | Choice]:
-    """Give what `fdch tune` may change, without what a variant holds at one value."""
+    """Return what `fdch tune` may change, without what a variant holds at one value."""
     names = setting_names(method)
     return {name: each for name, each in method.search_space.items() if name in names}
 
 
 def identifying(method: HashMethod) -> dict[str, Any]:
-    """Give all settings of a method, a file of weights by what is in it.
+    """Return all settings of a method, a file of weights by what is in it.
 
     Its path would tell one file from itself elsewhere, and not from another file
     that was put in its place.

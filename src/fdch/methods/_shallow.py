@@ -23,7 +23,7 @@ class HashFunction(Protocol):
         """Map rows, dense or sparse."""
 
     def to_arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays."""
+        """Return everything as arrays."""
 
     @classmethod
     def from_arrays(
@@ -43,11 +43,11 @@ class ShallowMethod(HashMethod):
     function: ClassVar[type[HashFunction]] = LinearMap
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give the hash function of images."""
+        """Return the hash function of images."""
         return np.asarray(self._hash["image"](images), np.float32)
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give the hash function of texts."""
+        """Return the hash function of texts."""
         return np.asarray(self._hash["text"](texts), np.float32)
 
     @property

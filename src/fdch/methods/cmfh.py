@@ -77,15 +77,15 @@ class CMFH(HashMethod):
         require_not_negative(self, "tolerance")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give (x - mean) P for images."""
+        """Return (x - mean) P for images."""
         return self._maps["image"](images)
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give (x - mean) P for texts."""
+        """Return (x - mean) P for texts."""
         return self._maps["text"](texts)
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
-        """Give V of pairs, U and P fixed."""
+        """Return V of pairs, U and P fixed."""
         return self._maps["image_share"](images) + self._maps["text_share"](texts)
 
     @property
@@ -205,7 +205,7 @@ class Factorization:
         self._step_predictors()
 
     def shares(self) -> list[Matrix]:
-        """Give E1 and E2, (d, bits): the best V for fixed U and P is X1E1 + X2E2."""
+        """Return E1 and E2, (d, bits): the best V for fixed U and P is X1E1 + X2E2."""
         mu, bits = self.weights.prediction, self.V.shape[1]
         system = (2 * mu + self.weights.penalty) * np.eye(bits)
         for weight, U in zip(self.weights.views, self.U, strict=True):
@@ -217,7 +217,7 @@ class Factorization:
         ]
 
     def objective(self) -> float:
-        """Give the sum that every step lowers, right after a step for P.
+        """Return the sum that every step lowers, right after a step for P.
 
         All but ‖X‖² comes from products no larger than (d, bits). Where P is the
         regression, μ‖V - XP‖² + γ‖P‖² is μ(‖V‖² - tr PᵀXᵀV).

@@ -120,28 +120,28 @@ class View(NamedTuple):
         return cls(mean, Ridge(X, ridge))
 
     def predict(self, B: Matrix) -> Matrix:
-        """Give XP with the best P for codes B, (n, bits)."""
+        """Return XP with the best P for codes B, (n, bits)."""
         return B - self.ridge.residuals(B)
 
     def hash_function(self, B: Matrix) -> LinearMap:
-        """Give the P-step, (XᵀX + δI)⁻¹XᵀB."""
+        """Return the P-step, (XᵀX + δI)⁻¹XᵀB."""
         return LinearMap(self.ridge.weights(B), self.mean)
 
 
 def fit_classifier(B: Matrix, Y: Matrix, weight: float) -> Matrix:
-    """Give the W-step, (BᵀB + λI)⁻¹BᵀY, (bits, classes)."""
+    """Return the W-step, (BᵀB + λI)⁻¹BᵀY, (bits, classes)."""
     return Ridge(B, weight).weights(Y)
 
 
 def relaxed_codes(Y: Matrix, W: Matrix, ridge: float) -> Matrix:
-    """Give the release's B-step, sgn(YWᵀ(WWᵀ + δI)⁻¹), (n, bits)."""
+    """Return the release's B-step, sgn(YWᵀ(WWᵀ + δI)⁻¹), (n, bits)."""
     return signs(Ridge(W.T, ridge).weights(Y.T).T)
 
 
 def coordinate_descent(
     B: Matrix, Q: Matrix, W: Matrix, sweeps: int = MAX_SWEEPS
 ) -> Matrix:
-    """Give the paper's B-step: each bit in turn, the others fixed, until stable.
+    """Return the paper's B-step: each bit in turn, the others fixed, until stable.
 
     Args:
         B: Codes to start from, (n, bits).

@@ -100,7 +100,7 @@ class ProxyLoss(nn.Module):
         self.P = nn.Parameter(FIRST_DEVIATION * first)
 
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss of a batch, a sum of means, and its terms."""
+        """Return the loss of a batch, a sum of means, and its terms."""
         F, G, Y = outputs.F, outputs.G, self.Y[outputs.rows]
         S = shares_label(Y, Y)
         means = {

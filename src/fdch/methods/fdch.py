@@ -117,7 +117,7 @@ class FDCH(DeepMethod):
         self._source = source  # type: ignore[misc]
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
-        """Give H."""
+        """Return H."""
         return batches.pair_outputs(self._networks["pair"], images, texts)
 
     def _build(

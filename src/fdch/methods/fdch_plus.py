@@ -1,15 +1,15 @@
-"""FDCH+: codes of FDCH, and a few numbers an item that order what they have found.
+"""FDCH+: the codes of FDCH, plus a few small numbers per item that re-rank results.
 
-Codes learn which pairs share a label, so that all beaches have one code. Stage 3
-trains two more networks a side. One gives the probability of each label, which tells
-how surely two items share one. The other learns from the pairs alone, labels or not,
-to find the other half of each pair among others (InfoNCE), and so to tell two beaches
-apart. What they give is kept beside the code in a few bytes.
+FDCH learns which pairs share a label, so all beaches get one code. Stage 3 trains two
+more networks per modality. The first predicts the probability of each label, from which
+follows how probably two items share one. The second learns from the pairs alone, with
+or without labels, to find the other half of each pair (InfoNCE); it can tell two
+beaches apart. Their outputs are quantised to 8 bytes beside the code.
 
-Pairs without labels teach too. The fusion network of stage 1 gives them codes to
-imitate in stage 2 and says how similar they are to others; both sides together
-estimate their labels in stage 3. Without any label, codes learn from the pairs alone.
-Not in the paper.
+Pairs without labels are used in all stages. The fusion network of stage 1 computes
+their codes, which stage 2 imitates, and their similarity to other pairs; in stage 3
+both modalities together estimate their labels. Without any labels, codes learn from
+the pairs alone. Not in the paper.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ from fdch.training.two_stage import ModalityWeights
 
 @dataclass
 class FDCHPlus(FDCH):
-    """FDCH with numbers that order candidates, taught by pairs without labels too.
+    """FDCH with numbers that re-rank candidates; also learns from unlabelled pairs.
 
     >>> FDCHPlus(bits=64).bytes_per_item, FDCHPlus(bits=128).bytes_per_item
     (16, 24)
@@ -59,19 +59,18 @@ class FDCHPlus(FDCH):
     Args:
         contrastive_weight: Weight of finding the other half of a pair in stage 2.
         contrastive_temperature: What cosines are divided by there.
-        label_numbers: Numbers an item that tell its labels; 0 for none.
+        label_numbers: Numbers per item that describe its labels; 0 for none.
         label_bits: Bits of each of these: 1, 2 or 4.
         label_epochs: Epochs of their networks; "auto" for 40, or more on small data.
-        pair_numbers: Numbers an item that tell it from others; 0 for none.
+        pair_numbers: Numbers per item that distinguish it from others; 0 for none.
         pair_bits: Bits of each of these: 1, 2 or 4.
-        pair_width: Outputs of their networks, of which the numbers are made.
+        pair_width: Outputs of their networks, which are projected to the numbers.
         pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
-        shared_weight: What shared labels count in the order, beside 1 for codes;
-            "auto" chooses what finds labels best among validation pairs, and 1 where
-            these are fewer than 100.
-        pair_weight: What nearly the same items gain in the order; "auto" chooses
-            likewise by labels and partners found, and 0.5 where these are fewer
-            than 100.
+        shared_weight: Weight of shared labels in the ranking; codes weigh 1. "auto"
+            takes the best on validation pairs, or 1 if these are fewer than 100.
+        pair_weight: Weight of likeness in the ranking. "auto" takes the best on
+            validation pairs, by labels and partners, or 0.5 if these are fewer than
+            100.
         pair_decay: Decay of the weights of these networks.
         pair_image_dropout: Share of image features dropped in them.
         pair_word_dropout: Share of words dropped in them.
@@ -125,12 +124,12 @@ class FDCHPlus(FDCH):
 
     @property
     def bytes_per_item(self) -> int:
-        """What an index keeps of an item: its code and its numbers."""
+        """Bytes that an index stores per item: its code and its numbers."""
         return (self.bits + 7) // 8 + sum(part.bytes for part in self._parts)
 
     @property
     def ordering(self) -> PairOrdering:
-        """What orders candidates; None while codes are still being trained."""
+        """Re-ranks candidates; None while codes are still being trained."""
         self.inputs  # noqa: B018  refuses one that is not fitted
         return cast(PairOrdering, getattr(self, "_ordering", None))
 
@@ -152,7 +151,7 @@ class FDCHPlus(FDCH):
         return {role: self._networks[role] for role in roles}
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
-        """Give H; without labels the sum of both sides, each of length 1."""
+        """Return H; without labels the sum of both sides, each of length 1."""
         if self._classes:
             return super().pair_outputs(images, texts)
         return to_units(self.image_outputs(images)) + to_units(self.text_outputs(texts))
@@ -257,7 +256,7 @@ class FDCHPlus(FDCH):
         )
 
     def _all_outputs(self, training: TrainingPairs) -> Tensor:
-        """Give H of all pairs, most of which stage 1 has not seen."""
+        """Return H of all pairs, most of which stage 1 has not seen."""
         network = self._networks["pair"]
         return training.outputs(
             lambda rows: network(training.images(rows), training.texts(rows)), [network]
@@ -324,7 +323,7 @@ class FDCHPlus(FDCH):
 
 
 class PairLoss(nn.Module):
-    """Each half of a pair finds the other among all of the batch.
+    """The contrastive loss between the two halves of each pair in a batch.
 
     Args:
         temperature: What cosines are divided by.
@@ -336,7 +335,7 @@ class PairLoss(nn.Module):
         self.temperature, self.pull = temperature, pull
 
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss of a batch, a sum of means, and its terms."""
+        """Return the loss of a batch, a sum of means, and its terms."""
         F, G = outputs.F, outputs.G
         terms = {"contrastive": (1.0, contrastive_loss(F, G, self.temperature))}
         if self.pull:
@@ -346,7 +345,7 @@ class PairLoss(nn.Module):
 
 
 class LabelLoss(nn.Module):
-    """Each side tells the labels of its pair.
+    """The likelihood of each pair's labels, by each modality.
 
     Args:
         Y: Labels of all training pairs, or how probable they are, (n, classes).
@@ -357,7 +356,7 @@ class LabelLoss(nn.Module):
         self._Y = Y
 
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss of a batch, a sum of means, and its terms."""
+        """Return the loss of a batch, a sum of means, and its terms."""
         Y = self._Y[outputs.rows]
         return add_weighted(
             {
@@ -368,6 +367,6 @@ class LabelLoss(nn.Module):
 
 
 def _choose_some(pairs: PairedSet) -> PairedSet:
-    """Give pairs evenly spaced among all, as many as are compared at most."""
+    """Return pairs evenly spaced among all, as many as are compared at most."""
     count = min(len(pairs), MAX_COMPARED)
     return pairs[np.linspace(0, len(pairs) - 1, count).astype(np.intp)]

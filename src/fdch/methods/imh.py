@@ -119,7 +119,7 @@ class IMH(ShallowMethod):
 
 
 def smoothest(total: Matrix, most: int) -> tuple[Matrix, Matrix]:
-    """Give the eigenvectors of least eigenvalue, but for the constant one.
+    """Return the eigenvectors of least eigenvalue, but for the constant one.
 
     With centred rows the constant vector is an eigenvector of eigenvalue 2. No W
     predicts it, so its bit would never change.

@@ -85,11 +85,11 @@ class LCMH(HashMethod):
         require_not_negative(self, "nearest")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give the projected weights of images minus the training medians."""
+        """Return the projected weights of images minus the training medians."""
         return self._hash["image"](self._assign["image"](images))
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give the projected weights of texts minus the training medians."""
+        """Return the projected weights of texts minus the training medians."""
         return self._hash["text"](self._assign["text"](texts))
 
     def _learn(
@@ -167,7 +167,7 @@ class SoftAssignment:
         return cls(centroids, width if width > 0 else 1.0, nearest)
 
     def __call__(self, rows: Rows) -> Matrix:
-        """Give weights of items, (n, d) to (n, m)."""
+        """Return weights of items, (n, d) to (n, m)."""
         if not rows.shape[0]:
             return np.zeros((0, len(self.centroids)))
         unit = normalize(rows.astype(np.float64))
@@ -180,7 +180,7 @@ class SoftAssignment:
         return weights / weights.sum(axis=1, keepdims=True)
 
     def to_arrays(self, name: str) -> dict[str, Array]:
-        """Give centroids and width under names of their own."""
+        """Return centroids and width under names of their own."""
         return {
             f"{name}.centroids": self.centroids,
             f"{name}.width": np.array([self.width]),
@@ -203,7 +203,7 @@ class SoftAssignment:
 def projections(
     P: tuple[Matrix, Matrix], bits: int, constraint: Literal["whiten", "orth"]
 ) -> tuple[Matrix, Matrix]:
-    """Give W1 and W2 of least ‖P1W1 - P2W2‖² under a constraint.
+    """Return W1 and W2 of least ‖P1W1 - P2W2‖² under a constraint.
 
     Projections that do not vary on one of the sides agree perfectly and tell
     nothing, as those of the all-ones vectors: they are left out.

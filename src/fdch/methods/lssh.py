@@ -82,16 +82,16 @@ class LSSH(HashMethod):
         require_share(self, "sparsity")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
-        """Give SR, the sparse codes of images under the link."""
+        """Return SR, the sparse codes of images under the link."""
         return self._link(images).astype(np.float32)
 
     def text_outputs(self, texts: csr_array) -> NDArray[np.float32]:
-        """Give A of texts alone."""
+        """Return A of texts alone."""
         T = self._text.unit_rows(texts)
         return self._factors.latent(T, np.zeros(1)).astype(np.float32)
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
-        """Give A of pairs."""
+        """Return A of pairs."""
         T = self._text.unit_rows(texts)
         return self._factors.latent(T, self._link(images)).astype(np.float32)
 
@@ -180,7 +180,7 @@ class Preparation:
         return len(self.mean) if self.basis is None else self.basis.shape[1]
 
     def unit_rows(self, rows: NDArray[Any] | csr_array) -> Matrix:
-        """Give rows of length 1; a row that is the mean stays zero."""
+        """Return rows of length 1; a row that is the mean stays zero."""
         dense = rows.toarray() if isinstance(rows, csr_array) else rows
         moved = dense - self.mean
         if self.basis is not None:
@@ -189,7 +189,7 @@ class Preparation:
         return moved / np.where(lengths > 0, lengths, 1)
 
     def to_arrays(self, name: str) -> dict[str, Matrix]:
-        """Give mean and components under names of their own."""
+        """Return mean and components under names of their own."""
         arrays = {f"{name}.mean": self.mean}
         return arrays if self.basis is None else arrays | {f"{name}.basis": self.basis}
 
@@ -244,7 +244,7 @@ class SparseFactors:
         return S
 
     def latent(self, T: Matrix, linked: Matrix) -> Matrix:
-        """Give the best A: (TUᵀ + (γ/μ)SR)(UUᵀ + (γ/μ)I)⁻¹, (n, bits).
+        """Return the best A: (TUᵀ + (γ/μ)SR)(UUᵀ + (γ/μ)I)⁻¹, (n, bits).
 
         Args:
             T: Prepared texts, (n, words).

@@ -102,7 +102,7 @@ class BufferLoss(nn.Module):
         self.add = WeightedSum("per_term", len(Y))
 
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss of a batch and its terms."""
+        """Return the loss of a batch and its terms."""
         rows, F, G, all_F, all_G, others, scale = outputs
         settings = self.settings
         S = shares_label(self.Y[rows], self.Y[others])

@@ -89,7 +89,7 @@ class SCMOrth(ShallowMethod):
 
 
 def orthogonal_directions(views: Views, Y: NDArray[Any], bits: int) -> Directions:
-    """Give the top directions of Cxz Czz⁻¹ Cxzᵀ w = θ² Cxx w, at most `bits`.
+    """Return the top directions of Cxz Czz⁻¹ Cxzᵀ w = θ² Cxx w, at most `bits`.
 
     They are the whitened singular vectors of Cxz; those of θ = 0 are left out.
     """

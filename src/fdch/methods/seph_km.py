@@ -85,7 +85,7 @@ class SePHkm(ShallowMethod):
         require_not_negative(self, "binary_weight")
 
     def pair_outputs(self, images: Array, texts: csr_array) -> NDArray[np.float32]:
-        """Give the log-odds of each bit by both; the prior is in each of them."""
+        """Return the log-odds of each bit by both; the prior is in each of them."""
         outputs = self._hash["image"](images) + self._hash["text"](texts)
         if self.use_prior:
             outputs -= self._prior
@@ -157,7 +157,7 @@ class SePHkm(ShallowMethod):
 
 
 def log_odds(H: Matrix) -> Matrix:
-    """Give log(π/(1 - π)) of each bit, π being its share of +1, (bits,).
+    """Return log(π/(1 - π)) of each bit, π being its share of +1, (bits,).
 
     One item of either sign is added, so that a constant bit stays finite.
     """

@@ -111,7 +111,7 @@ class MemoryLoss(nn.Module):
         self.register_buffer("V", torch.zeros(items, bits))
 
     def forward(self, outputs: JointOutputs) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss of a batch, a sum of means, and its terms."""
+        """Return the loss of a batch, a sum of means, and its terms."""
         settings, rows = self.settings, outputs.rows
         others = self._draw()
         own_keys, other_keys = binary(self.V[rows]), binary(self.V[others])

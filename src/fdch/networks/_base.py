@@ -35,7 +35,7 @@ class FeatureNetwork(nn.Module, ABC):
         return digest.hexdigest()
 
     def folded(self) -> Self:
-        """Give a network with the same evaluation output that may be faster."""
+        """Return a network with the same evaluation output that may be faster."""
         return self
 
     def planes(self, pixels: Tensor) -> Tensor:

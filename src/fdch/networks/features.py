@@ -62,7 +62,7 @@ class FeatureExtractor:
     def features(
         self, images: Images, progress: Progress = silent
     ) -> NDArray[np.float32]:
-        """Give the features of all rows, (rows, width); ready ones as they are.
+        """Return the features of all rows, (rows, width); ready ones as they are.
 
         Args:
             images: Rows that all have an image.
@@ -204,7 +204,7 @@ def frozen_features(
     remember: bool = True,
     expected: str = "",
 ) -> NDArray[np.float32]:
-    """Give the features of all rows, loading the network only for pictures.
+    """Return the features of all rows, loading the network only for pictures.
 
     Args:
         name: One of fdch.networks.image.names(); unused for ready features.

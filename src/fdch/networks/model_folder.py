@@ -60,7 +60,7 @@ class ModelFolder:
         return found
 
     def width(self, side: str) -> int:
-        """Give the number of features of a tower, or of a model without towers.
+        """Return the number of features of a tower, or of a model without towers.
 
         Args:
             side: "vision_config" or "text_config".
@@ -126,7 +126,7 @@ class ModelFolder:
         return fingerprint([[file.name, checksum(file)] for file in files])
 
     def pools_first_token(self) -> bool:
-        """Tell whether a sentence encoder takes the first token, not the mean."""
+        """Return whether a sentence encoder takes the first token, not the mean."""
         pooling = self._read_json("1_Pooling/config.json")
         return bool(pooling.get("pooling_mode_cls_token"))
 

@@ -42,16 +42,16 @@ class WordBatch(NamedTuple):
     static: Tensor | None = None
 
     def to(self, device: torch.device | str) -> Self:
-        """Give the batch on another device."""
+        """Return the batch on another device."""
         moved = (None if part is None else part.to(device) for part in self)
         return type(self)(*moved)  # type: ignore[arg-type]
 
     def with_static(self, static: Tensor) -> Self:
-        """Give the batch with static features of its rows."""
+        """Return the batch with static features of its rows."""
         return self._replace(static=static)
 
     def take(self, rows: slice) -> Self:
-        """Give the batch of some rows, one after the other."""
+        """Return the batch of some rows, one after the other."""
         static = None if self.static is None else self.static[rows]
         if self.dense is not None:
             return self._replace(dense=self.dense[rows], static=static)
@@ -93,7 +93,7 @@ class Rows(Protocol):
     """Who keeps the rows of a weight while it learns."""
 
     def take(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the rows of some words, and the place of each index among them."""
+        """Return the rows of some words, and the place of each index among them."""
         ...
 
     def catch_up(self) -> None:

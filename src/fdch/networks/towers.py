@@ -117,7 +117,7 @@ class TextTower:
 
     @torch.no_grad()
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Give features, (texts, width)."""
+        """Return features, (texts, width)."""
         with self._lock:
             tokens = self._tokenizer(list(texts), **self._options).to(self._device)
         return functional.normalize(self._pool(tokens)).cpu().numpy()

@@ -54,7 +54,7 @@ def load_weights(
 
 
 def _unsaved_buffers(network: nn.Module) -> dict[str, Tensor]:
-    """Give what a network computes when it is made, such as numbers of positions."""
+    """Return what a network computes when it is made, such as numbers of positions."""
     saved = network.state_dict().keys()
     return {name: x for name, x in network.named_buffers() if name not in saved}
 

@@ -4,7 +4,7 @@ from torch import Tensor
 
 
 def balance_loss(F: Tensor, rest: Tensor) -> Tensor:
-    """Give the squared norm of the summed outputs (η in Eq. 2, α in Eq. 9).
+    """Return the squared norm of the summed outputs (η in Eq. 2, α in Eq. 9).
 
     Args:
         F: Outputs of the batch, (b, bits).

@@ -16,13 +16,13 @@ def classification_loss(F: Tensor, Y: Tensor, W: Tensor) -> Tensor:
 
 
 def factor_labels(Y: Tensor) -> Tensor:
-    """Give the Cholesky factor of YᵀY + I, (classes, classes), which stays the same."""
+    """Return the Cholesky factor of YᵀY + I, (classes, classes), a constant."""
     gram = Y.T @ Y + torch.eye(Y.shape[1], dtype=Y.dtype, device=Y.device)
     return torch.linalg.cholesky(gram)
 
 
 def fit_label_map(Y: Tensor, F: Tensor, factor: Tensor | None = None) -> Tensor:
-    """Give the W that minimises Eq. 8 with its ridge (Eq. 13 and 14).
+    """Return the W that minimises Eq. 8 with its ridge (Eq. 13 and 14).
 
     The paper multiplies the solution by β. With the ridge inside the weighted
     term β cancels, so it is left out here.

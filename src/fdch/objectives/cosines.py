@@ -5,7 +5,7 @@ from torch.nn import functional
 
 
 def cosine_matrix(F: Tensor, G: Tensor) -> Tensor:
-    """Give the cosines of all rows of F with all rows of G.
+    """Return the cosines of all rows of F with all rows of G.
 
     Args:
         F: Outputs, (b, bits).

@@ -4,7 +4,7 @@ from torch import Tensor
 
 
 def decorrelation_loss(F: Tensor) -> Tensor:
-    """Give half the squared covariances between different bits (PRDH, D).
+    """Return half the squared covariances between different bits (PRDH, D).
 
     C is the covariance of the batch, a mean over its items, so the result is not
     divided any further.

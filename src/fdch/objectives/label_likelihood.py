@@ -5,7 +5,7 @@ from torch.nn import functional
 
 
 def label_likelihood(F: Tensor, Y: Tensor) -> Tensor:
-    """Give the negative log-likelihood of labels, each independent of the others.
+    """Return the negative log-likelihood of labels, each independent of the others.
 
     Args:
         F: Log odds of the labels, (b, classes).

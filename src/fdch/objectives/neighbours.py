@@ -12,7 +12,7 @@ SCALE = 0.25  # of the inner products, so that a code's bits do not saturate the
 
 
 def neighbour_share(odds: float, bits: int) -> float:
-    """Give how much of its weight the neighbour term gets.
+    """Return how much of its weight the neighbour term gets.
 
     All of it in codes of 64 bits, or where fewer than a third of all pairs are
     similar. Short codes cannot both tell neighbours apart and follow the likelihood,

@@ -12,7 +12,7 @@ COMPARED = 2048
 
 
 def shares_label(Y: Tensor, others: Tensor) -> Tensor:
-    """Give S: 1 where two items share at least one label, else 0.
+    """Return S: 1 where two items share at least one label, else 0.
 
     Args:
         Y: Labels of some items, 0 or 1, (b, classes).
@@ -25,7 +25,7 @@ def shares_label(Y: Tensor, others: Tensor) -> Tensor:
 
 
 def log_odds(Y: Tensor) -> float:
-    """Give log(m / (1 - m)) of the share m of similar pairs, 0 where it is half.
+    """Return log(m / (1 - m)) of the share m of similar pairs, 0 where it is half.
 
     Estimated on at most 2,048 items, evenly spaced.
 
@@ -41,7 +41,7 @@ def log_odds(Y: Tensor) -> float:
 
 
 def half_products(F: Tensor, G: Tensor) -> Tensor:
-    """Give Θ of Eq. 1: half the inner products of all rows of F and G, (b, n).
+    """Return Θ of Eq. 1: half the inner products of all rows of F and G, (b, n).
 
     Eq. 6 prints the inner product without the half that its own gradients
     (Eq. 11 and 12) need; it is halved here too.
@@ -50,7 +50,7 @@ def half_products(F: Tensor, G: Tensor) -> Tensor:
 
 
 def suppose_similarity(H: Tensor, others: Tensor, shift: float = 0.0) -> Tensor:
-    """Give how probably items are similar by their outputs (Eq. 1).
+    """Return how probably items are similar by their outputs (Eq. 1).
 
     Stands for S where labels are not known.
 

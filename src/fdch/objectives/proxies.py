@@ -42,7 +42,7 @@ def unrelated_loss(F: Tensor, G: Tensor, S: Tensor, threshold: float) -> Tensor:
 
 
 def packing_threshold(bits: int, labels: int) -> float:
-    """Give τ: the cosine that codes of as many labels can all keep below.
+    """Return τ: the cosine that codes of as many labels can all keep below.
 
     The codes of the labels are taken for a linear code of ⌈log2 labels⌉ bits, the
     largest least distance d of which the Griesmer bound limits: Σ ⌈d / 2^i⌉ ≤ bits.
@@ -62,10 +62,10 @@ def packing_threshold(bits: int, labels: int) -> float:
 
 
 def _griesmer_length(distance: int, dimension: int) -> int:
-    """Give the least length of a linear code with that least distance."""
+    """Return the least length of a linear code with that least distance."""
     return sum(-(-distance // 2**i) for i in range(dimension))
 
 
 def _mean_where(values: Tensor, chosen: Tensor) -> Tensor:
-    """Give the mean of the values where chosen is 1; 0 where it is nowhere."""
+    """Return the mean of the values where chosen is 1; 0 where it is nowhere."""
     return (values * chosen).sum() / chosen.sum().clamp(min=1)

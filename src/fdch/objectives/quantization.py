@@ -14,5 +14,5 @@ def quantization_loss(F: Tensor, B: Tensor) -> Tensor:
 
 
 def binary(H: Tensor) -> Tensor:
-    """Give the best codes for outputs (Eq. 5): their sign, zero counting as +1."""
+    """Return the best codes for outputs (Eq. 5): their sign, zero counting as +1."""
     return H.ge(0).to(H.dtype) * 2 - 1

@@ -77,12 +77,12 @@ class AlternatingStage:
         ]
 
     def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss as a function of a batch of F, with G and B fixed."""
+        """Return the loss as a function of a batch of F, with G and B fixed."""
         F = gather_rows(self.image_network(self.pairs.images(rows)))
         return self._loss(rows, F, own=self.F, other=self.G, side="image ")
 
     def text_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss as a function of a batch of G, with F and B fixed."""
+        """Return the loss as a function of a batch of G, with F and B fixed."""
         G = gather_rows(self.text_network(self.pairs.texts(rows)))
         return self._loss(rows, G, own=self.G, other=self.F, side="text ")
 
@@ -92,7 +92,7 @@ class AlternatingStage:
         return output_figures({"F": self.F, "G": self.G})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Give the networks' weights, F, G and B."""
+        """Return the networks' weights, F, G and B."""
         weights = network_tensors(image=self.image_network, text=self.text_network)
         return weights | {"F": self.F, "G": self.G, "B": self.B}
 

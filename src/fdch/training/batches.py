@@ -75,7 +75,7 @@ class TrainingPairs:
         self._static = None if static is None else torch.from_numpy(static).to(device)
 
     def select(self, rows: NDArray[np.intp]) -> "TrainingPairs":
-        """Give some of the pairs, in the order of the rows."""
+        """Return some of the pairs, in the order of the rows."""
         texts = self._texts
         return TrainingPairs(
             self._images[rows],
@@ -94,7 +94,7 @@ class TrainingPairs:
         return is_there and isinstance(self._texts, ResidentWords)
 
     def images(self, rows: Tensor) -> Tensor:
-        """Give a batch of image inputs on the device.
+        """Return a batch of image inputs on the device.
 
         Args:
             rows: Which pairs, on the device. Where processes share the batch, only
@@ -109,11 +109,11 @@ class TrainingPairs:
         return torch.tensor(self._images[rows.cpu().numpy()], device=self.device)
 
     def deliver_images(self, batches: Sequence[Tensor]) -> Iterable[Tensor]:
-        """Give the rows of each batch in turn, once its images are there."""
+        """Return the rows of each batch in turn, once its images are there."""
         return batches if self._stream is None else self._stream.deliver(batches)
 
     def texts(self, rows: Tensor) -> WordBatch:
-        """Give a batch of text vectors on the device, shared or not."""
+        """Return a batch of text vectors on the device, shared or not."""
         if isinstance(self._texts, ResidentWords):
             words = self._texts.take(rows)
         else:
@@ -185,7 +185,7 @@ class ResidentWords:
 
 
 def _fits(images: NDArray[Any], device: torch.device) -> bool:
-    """Tell whether images should lie on the device; pixels only on an accelerator."""
+    """Return whether images should lie on the device; pixels only on an accelerator."""
     if images.dtype != np.uint8:
         return True
     if device.type != "cuda":

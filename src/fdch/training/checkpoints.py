@@ -39,7 +39,7 @@ class Checkpoints:
     _saves: Counter[str] = field(default_factory=Counter, repr=False)
 
     def due(self, name: str) -> bool:
-        """Tell whether enough time has passed since the last save."""
+        """Return whether enough time has passed since the last save."""
         wait = min(self.seconds, FIRST_WAIT * 2.0 ** min(self._saves[name], 32))
         return time.monotonic() - self._last >= wait
 
@@ -97,7 +97,7 @@ class Checkpoints:
 
 
 def _read(path: Path) -> tuple[dict[str, Tensor], str, str, dict[str, Any]]:
-    """Give a checkpoint's tensors, format, task and facts."""
+    """Return a checkpoint's tensors, format, task and facts."""
     with safe_open(path, framework="pt") as opened:
         metadata = opened.metadata() or {}
         tensors = {key: opened.get_tensor(key) for key in opened.keys()}  # noqa: SIM118

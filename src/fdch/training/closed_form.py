@@ -36,7 +36,7 @@ def centred(X: NDArray[Any] | csr_array) -> tuple[Matrix, Matrix]:
 
 
 def signs(outputs: Matrix) -> Matrix:
-    """Give -1 below zero and +1 else, as codes while training.
+    """Return -1 below zero and +1 else, as codes while training.
 
     >>> signs(np.array([-0.5, 0.0, 2.0])).tolist()
     [-1.0, 1.0, 1.0]
@@ -62,7 +62,7 @@ class LinearMap:
         return np.asarray(X @ self.W - self.mean @ self.W).astype(np.float32)
 
     def to_arrays(self, name: str) -> dict[str, Matrix]:
-        """Give weights and mean under names of their own."""
+        """Return weights and mean under names of their own."""
         return {f"{name}.W": self.W, f"{name}.mean": self.mean}
 
     @classmethod
@@ -101,7 +101,7 @@ class Ridge:
             self._factor = _factored(self._gram(), self._ridge)
 
     def weights(self, B: Matrix, products: Matrix | None = None) -> Matrix:
-        """Give (XᵀX + δI)⁻¹XᵀB, (d, k).
+        """Return (XᵀX + δI)⁻¹XᵀB, (d, k).
 
         Args:
             B: Targets, (n, k).
@@ -112,13 +112,13 @@ class Ridge:
         return self._solve(self._X.T @ B if products is None else products)
 
     def residuals(self, B: Matrix) -> Matrix:
-        """Give B - X(XᵀX + δI)⁻¹XᵀB, (n, k): what X leaves unexplained."""
+        """Return B - X(XᵀX + δI)⁻¹XᵀB, (n, k): what X leaves unexplained."""
         if self._is_primal:
             return B - self._X @ self.weights(B)
         return self._ridge * self._solve(B)
 
     def residual_matrix(self) -> Matrix:
-        """Give I - X(XᵀX + δI)⁻¹Xᵀ, (n, n), by which `residuals` multiplies."""
+        """Return I - X(XᵀX + δI)⁻¹Xᵀ, (n, n), by which `residuals` multiplies."""
         identity = np.eye(len(self._X))
         if not self._is_primal:
             return self._ridge * self._solve(identity)
@@ -143,7 +143,7 @@ def _factored(gram: Matrix, ridge: float) -> tuple[Matrix, bool]:
 
 
 def _round_off(gram: Matrix) -> float:
-    """Give the least ridge that counts.
+    """Return the least ridge that counts.
 
     Round-off alone may make the Gram matrix of dependent columns indefinite.
     """
@@ -167,16 +167,16 @@ class Whitening:
         self._R = linalg.cholesky(gram, overwrite_a=True, check_finite=False)
 
     def whiten(self, C: Matrix) -> Matrix:
-        """Give R⁻ᵀC, for C = XᵀA, (d, m)."""
+        """Return R⁻ᵀC, for C = XᵀA, (d, m)."""
         return linalg.solve_triangular(self._R, C, trans="T", check_finite=False)
 
     def directions(self, P: Matrix) -> Matrix:
-        """Give R⁻¹P: directions found among white columns, for X as it is."""
+        """Return R⁻¹P: directions found among white columns, for X as it is."""
         return linalg.solve_triangular(self._R, P, check_finite=False)
 
 
 def factored_svd(A: Matrix, B: Matrix) -> tuple[Matrix, Matrix, Matrix]:
-    """Give the singular value decomposition of ABᵀ without forming it.
+    """Return the singular value decomposition of ABᵀ without forming it.
 
     Args:
         A: Left factor, (d, r).
@@ -193,7 +193,7 @@ def factored_svd(A: Matrix, B: Matrix) -> tuple[Matrix, Matrix, Matrix]:
 
 
 def top_singular_pair(A: Matrix, B: Matrix) -> tuple[Matrix, float, Matrix]:
-    """Give the first singular vectors and value of ABᵀ: (d,), value, (e,).
+    """Return the first singular vectors and value of ABᵀ: (d,), value, (e,).
 
     Gram matrices of the factors suffice for the first pair, and cost less than
     the orthogonal bases that the last ones would need. All are 0 where ABᵀ is.
@@ -209,13 +209,13 @@ def top_singular_pair(A: Matrix, B: Matrix) -> tuple[Matrix, float, Matrix]:
 
 
 def _gram_root(A: Matrix) -> Matrix:
-    """Give a square R with RᵀR = AᵀA."""
+    """Return a square R with RᵀR = AᵀA."""
     squares, U = linalg.eigh(A.T @ A, check_finite=False)
     return np.sqrt(np.maximum(squares, 0))[:, None] * U.T
 
 
 def top_singular_vectors(M: Matrix, most: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Give the leading singular vectors of a matrix too large for all of them.
+    """Return the leading singular vectors of a matrix too large for all of them.
 
     Args:
         M: Any matrix, (d, e).
@@ -241,7 +241,7 @@ def top_singular_vectors(M: Matrix, most: int) -> tuple[Matrix, Matrix, Matrix]:
 def cca_directions(
     X: Matrix, Z: Matrix, white_x: Whitening, white_z: Whitening, most: int
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Give canonical directions: the most correlated projections of two views.
+    """Return canonical directions: the most correlated projections of two views.
 
     Args:
         X: Centred rows of one view, (n, d).

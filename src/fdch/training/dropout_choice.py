@@ -20,7 +20,7 @@ class Rule(NamedTuple):
     most: float
 
     def dropout(self, share: float) -> float:
-        """Give the share to drop where inputs explain a share of the labels."""
+        """Return the share to drop where inputs explain a share of the labels."""
         return float(np.clip(self.bound - share, self.least, self.most))
 
 
@@ -67,7 +67,7 @@ def choose_word_dropout(words: csr_array, labels: NDArray[np.uint8]) -> float:
 
 
 def explained_share(X: NDArray[np.floating], Y: NDArray[np.uint8]) -> float:
-    """Give the share of the labels' variance that inputs predict for unseen rows.
+    """Return the share of the labels' variance that inputs predict for unseen rows.
 
     A ridge regression with each row left out in turn, in closed form, at the best of
     a few penalties. 0 where there is nothing to explain.
@@ -121,5 +121,5 @@ def _dense_dropout(
 
 
 def _some(rows: int) -> NDArray[np.intp]:
-    """Give at most 1,000 row numbers, evenly spaced."""
+    """Return at most 1,000 row numbers, evenly spaced."""
     return np.linspace(0, rows - 1, min(rows, COMPARED_PAIRS)).astype(np.intp)

@@ -106,7 +106,7 @@ class Inputs:
     def images(
         self, images: Images, context: Context, *, keep: bool = False
     ) -> NDArray[np.float32] | NDArray[np.uint8]:
-        """Give features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
+        """Return features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
 
         Args:
             images: Rows that all have an image.
@@ -133,7 +133,7 @@ class Inputs:
         return is_ready or bool(self.image_weights) or self.network.pretrained
 
     def features(self, images: Images, context: Context) -> NDArray[np.float32]:
-        """Give the features of the image network as it was before any training."""
+        """Return the features of the image network as it was before any training."""
         from fdch.networks.features import frozen_features
 
         return frozen_features(
@@ -147,7 +147,7 @@ class Inputs:
         )
 
     def texts(self, texts: Texts, *, remember: bool = True) -> csr_array:
-        """Give text vectors, (n, text_width): words, then any static features.
+        """Return text vectors, (n, text_width): words, then any static features.
 
         A text without a word that counts is all zero.
 
@@ -170,7 +170,7 @@ class Inputs:
 def _fit_vocabulary(
     texts: Texts, text_features: str, context: Context
 ) -> tuple[Vocabulary | None, int]:
-    """Give the known words, and the columns of the vectors of texts."""
+    """Return the known words, and the columns of the vectors of texts."""
     if not isinstance(texts, Sentences):
         assert isinstance(texts, WordVectors)
         if text_features not in (AUTO, WORDS):

@@ -71,7 +71,7 @@ class JointStage:
         return [Sweep(learning, self.batch_loss, self.pairs.deliver_images)]
 
     def batch_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give the loss of a batch, all other rows of F and G as they were."""
+        """Return the loss of a batch, all other rows of F and G as they were."""
         F = gather_rows(self._image_outputs(rows))
         G = gather_rows(self._text_outputs(rows))
         self.F[rows], self.G[rows] = F.detach(), G.detach()
@@ -81,11 +81,11 @@ class JointStage:
         return loss, terms
 
     def end_epoch(self) -> dict[str, float]:
-        """Give how the outputs lie; there is nothing to solve for."""
+        """Return how the outputs lie; there is nothing to solve for."""
         return output_figures({"F": self.F, "G": self.G})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Give the networks' weights, what the loss holds, F and G."""
+        """Return the networks' weights, what the loss holds, F and G."""
         weights = network_tensors(
             image=self.image_network, text=self.text_network, loss=self.loss
         )

@@ -1,4 +1,4 @@
-"""Probabilities of labels as a few small numbers, whose products tell of shared ones.
+"""Label probabilities as a few small numbers; their products estimate shared labels.
 
 Two items with label probabilities p and q share a label with probability
 1 - Π (1 - p q). Its logarithm is close to an inner product of -log(1 - s p) and
@@ -55,20 +55,20 @@ class LabelNumbers(NamedTuple):
         return cls(mean, axes, half_step, layout.bits)
 
     def numbers(self, log_odds: NDArray[Any]) -> Vectors:
-        """Give the numbers of items, (items, count)."""
+        """Return the numbers of items, (items, count)."""
         projected = (spread_odds(log_odds) - self.mean) @ self.axes
         return to_numbers(projected, self.half_step, self.bits)
 
     def weights(self, log_odds: NDArray[Any]) -> Floats:
-        """Give what a query's numbers are multiplied by, (queries, count)."""
+        """Return a query's weights of the numbers, (queries, count)."""
         return (spread_odds(log_odds) @ self.axes) * self.half_step
 
     def weights_of(self, numbers: NDArray[Any]) -> Floats:
-        """Give the weights of a query of which only the numbers are known."""
+        """Return the weights of a query of which only the numbers are known."""
         return (numbers * self.half_step + self.mean @ self.axes) * self.half_step
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as plain arrays."""
+        """Return everything as plain arrays."""
         named = zip(self._fields, self, strict=True)
         return {f"label_numbers.{name}": np.asarray(value) for name, value in named}
 
@@ -82,7 +82,7 @@ class LabelNumbers(NamedTuple):
 
 
 def spread_odds(log_odds: NDArray[Any]) -> Floats:
-    """Give -log(1 - s p) of probabilities p by their log odds.
+    """Return -log(1 - s p) of probabilities p by their log odds.
 
     >>> spread_odds(np.array([0.0])).round(3).tolist()  # -log(1 - 0.9 / 2)
     [0.598]

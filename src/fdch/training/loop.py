@@ -51,7 +51,7 @@ class Schedule:
     shape: Shape = "log"
 
     def rate(self, epoch: int) -> float:
-        """Give the learning rate of an epoch, counted from 0."""
+        """Return the learning rate of an epoch, counted from 0."""
         if self.shape == "cosine":
             warmth = 0.5 if epoch == 0 and self.epochs > 1 else 1.0
             fall = (1 + math.cos(math.pi * epoch / self.epochs)) / 2
@@ -114,7 +114,7 @@ class Stage(Protocol):
     stays_on_device: bool
 
     def sweeps(self) -> Sequence[Sweep]:
-        """Give the passes of one epoch, in order."""
+        """Return the passes of one epoch, in order."""
         ...
 
     def end_epoch(self) -> dict[str, float]:
@@ -122,7 +122,7 @@ class Stage(Protocol):
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """Give every tensor that changes, weights included, by name."""
+        """Return every tensor that changes, weights included, by name."""
         ...
 
 
@@ -251,7 +251,7 @@ def _load_state(
 
 
 def lay_out_like_weights(optimizer: torch.optim.Optimizer) -> None:
-    """Give what an optimizer keeps of each weight that weight's order in memory.
+    """Lay out the optimizer's state of each weight in memory as the weight itself.
 
     A fused step goes through both as they lie there, channels last or not.
     """
@@ -262,7 +262,7 @@ def lay_out_like_weights(optimizer: torch.optim.Optimizer) -> None:
 
 
 def output_figures(outputs: dict[str, Tensor]) -> dict[str, float]:
-    """Give what tells early whether codes are healthy.
+    """Return figures that show early whether codes are healthy.
 
     Mean |output| near 0 means that the network has not started to move; a bit
     imbalance near 1 means that bits are constant.
@@ -275,7 +275,7 @@ def output_figures(outputs: dict[str, Tensor]) -> dict[str, float]:
 
 
 def network_tensors(**networks: nn.Module) -> dict[str, Tensor]:
-    """Give the weights and buffers of networks by role and name, not copied."""
+    """Return the weights and buffers of networks by role and name, not copied."""
     return {
         f"{role}.{key}": tensor
         for role, network in networks.items()

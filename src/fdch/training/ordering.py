@@ -1,4 +1,4 @@
-"""What orders the candidates that codes have found: small whole numbers an item."""
+"""Re-ranking of candidates found by code: a few small integers per item."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -82,18 +82,18 @@ class Ordering(ABC):
 
     @abstractmethod
     def image_vectors(self, images: NDArray[Any]) -> Vectors:
-        """Give what is stored of images, (n, width)."""
+        """Return the numbers stored for images, (n, width)."""
 
     @abstractmethod
     def text_vectors(self, texts: csr_array) -> Vectors:
-        """Give what is stored of texts, (n, width)."""
+        """Return the numbers stored for texts, (n, width)."""
 
     @abstractmethod
     def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Vectors:
-        """Give what is stored of whole pairs, (n, width)."""
+        """Return the numbers stored for whole pairs, (n, width)."""
 
     def pack(self, vectors: Vectors) -> Vectors:
-        """Give what an index keeps of vectors, (n, bytes)."""
+        """Pack vectors as an index stores them, (n, bytes)."""
         ends = np.cumsum([part.count for part in self.parts])[:-1]
         found = zip(self.parts, np.split(vectors, ends, axis=1), strict=True)
         return np.concatenate([part.pack(some) for part, some in found], axis=1)
@@ -106,15 +106,15 @@ class Ordering(ABC):
 
     @abstractmethod
     def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
-        """Give how images as queries order candidates."""
+        """Return how images as queries order candidates."""
 
     @abstractmethod
     def weigh_texts(self, texts: csr_array) -> QueryOrder:
-        """Give how texts as queries order candidates."""
+        """Return how texts as queries order candidates."""
 
     @abstractmethod
     def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
-        """Give how items order candidates, by what is stored of them."""
+        """Return how items order candidates, by what is stored of them."""
 
 
 def to_numbers(

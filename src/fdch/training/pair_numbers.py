@@ -57,31 +57,31 @@ class PairNumbers(NamedTuple):
         return cls(means[0], means[1], axes, half_step, layout.bits)
 
     def project_images(self, F: NDArray[Any]) -> Floats:
-        """Give images along the axes, (n, count)."""
+        """Return images along the axes, (n, count)."""
         return (to_units(F) - self.image_mean) @ self.axes
 
     def project_texts(self, G: NDArray[Any]) -> Floats:
-        """Give texts along the axes, (n, count)."""
+        """Return texts along the axes, (n, count)."""
         return (to_units(G) - self.text_mean) @ self.axes
 
     @staticmethod
     def join(images: Floats, texts: Floats) -> Floats:
-        """Give the direction between both sides, as long as these on average."""
+        """Return the direction between both sides, as long as these on average."""
         lengths = [np.linalg.norm(side, axis=1) for side in (images, texts)]
         mean = (lengths[0] + lengths[1])[:, None] / 2
         return to_units(images + texts).astype(np.float64) * mean
 
     def numbers(self, projected: Floats) -> Vectors:
-        """Give the numbers of items, (items, count)."""
+        """Return the numbers of items, (items, count)."""
         return to_numbers(projected, self.half_step, self.bits)
 
     def weights(self, projected: Floats) -> Floats:
-        """Give what a query's numbers are multiplied by, (queries, count)."""
+        """Return a query's weights of the numbers, (queries, count)."""
         steps = self.half_step if self.bits > 1 else 1.0  # signs have one length
         return (to_units(projected) * steps).astype(np.float64)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as plain arrays."""
+        """Return everything as plain arrays."""
         named = zip(self._fields, self, strict=True)
         return {f"pair_numbers.{name}": np.asarray(value) for name, value in named}
 

@@ -139,7 +139,7 @@ class PairOrdering(Ordering):
     def score_parts(
         self, images: NDArray[Any], texts: csr_array
     ) -> tuple[Floats, Floats, Floats]:
-        """Give the parts of the score, not scaled and before any threshold.
+        """Return the parts of the score, not scaled and before any threshold.
 
         Returns:
             By codes, labels and likeness, each (2, n, n): images as queries for texts,
@@ -165,15 +165,15 @@ class PairOrdering(Ordering):
         return codes, labels, likeness
 
     def image_vectors(self, images: NDArray[Any]) -> Vectors:
-        """Give what is stored of images, (n, width)."""
+        """Return the numbers stored for images, (n, width)."""
         return self._store(self._see(images))
 
     def text_vectors(self, texts: csr_array) -> Vectors:
-        """Give what is stored of texts, (n, width)."""
+        """Return the numbers stored for texts, (n, width)."""
         return self._store(self._read(texts))
 
     def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Vectors:
-        """Give what is stored of whole pairs, by what both sides say, (n, width)."""
+        """Return the numbers stored for whole pairs, from both sides, (n, width)."""
         seen, read = self._see(images), self._read(texts)
         likeness = seen.likeness
         if self._pairs:
@@ -184,15 +184,15 @@ class PairOrdering(Ordering):
         )
 
     def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
-        """Give how images as queries order candidates."""
+        """Return how images as queries order candidates."""
         return self._order(self._weigh(self._see(images)))
 
     def weigh_texts(self, texts: csr_array) -> QueryOrder:
-        """Give how texts as queries order candidates."""
+        """Return how texts as queries order candidates."""
         return self._order(self._weigh(self._read(texts)))
 
     def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
-        """Give how items order candidates, by what is stored of them."""
+        """Return how items order candidates, by what is stored of them."""
         of_labels, alike = np.split(
             vectors.astype(float), [self.parts[0].count], axis=1
         )
@@ -204,7 +204,7 @@ class PairOrdering(Ordering):
         return self._order(np.concatenate([of_bits, of_labels, alike], axis=1))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything but the networks as plain arrays."""
+        """Return everything but the networks as plain arrays."""
         return {
             "ordering.prior": np.asarray(self._prior),
             "ordering.scales": np.array([*self.scales, *self.weights]),
@@ -236,7 +236,7 @@ class PairOrdering(Ordering):
         return QueryOrder((weights * factors).astype("f4"), counts[-1], threshold)
 
     def _weigh(self, side: Side) -> Floats:
-        """Give the weights of bits and numbers before any scaling."""
+        """Return the weights of bits and numbers before any scaling."""
         of_bits = to_units(side.outputs) / np.sqrt(side.outputs.shape[1])
         of_labels = self._labels.weights(side.odds) if self._labels else side.odds
         alike = self._pairs.weights(side.likeness) if self._pairs else side.likeness

@@ -8,7 +8,7 @@ import torch
 
 
 def derive_seed(seed: int, *purpose: str | int) -> int:
-    """Give each purpose a seed of its own, the same on every machine."""
+    """Return each purpose a seed of its own, the same on every machine."""
     text = "/".join(str(part) for part in (seed, *purpose))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest())
 

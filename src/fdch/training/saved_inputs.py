@@ -19,7 +19,7 @@ KEY = "inputs"
 
 
 def inputs_to_arrays(inputs: Inputs) -> dict[str, NDArray[Any]]:
-    """Give the inputs as one array of bytes that hold JSON."""
+    """Return the inputs as one array of bytes that hold JSON."""
     words = None if inputs.vocabulary is None else list(inputs.vocabulary.words)
     facts = {
         "image_network": inputs.image_network,

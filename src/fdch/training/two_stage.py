@@ -42,7 +42,7 @@ class Rarity:
     neighbours: float = 0.0
 
     def weigh(self, Y: Tensor, bits: int) -> tuple[float, float]:
-        """Give the shift of the likelihood and the weight of the neighbour term.
+        """Return the shift of the likelihood and the weight of the neighbour term.
 
         Args:
             Y: Labels of all training items, (n, classes).
@@ -109,7 +109,7 @@ class FusionStage:
         return [Sweep([self.network], self.loss, self.pairs.deliver_images)]
 
     def loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give Eq. 2 on a batch, all other rows of H held as they were."""
+        """Return Eq. 2 on a batch, all other rows of H held as they were."""
         H = gather_rows(self.network(self.pairs.images(rows), self.pairs.texts(rows)))
         self.H[rows] = H.detach()
         Y = self.pairs.labels
@@ -143,7 +143,7 @@ class FusionStage:
         return output_figures({"H": self.H})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Give the networks' weights, H and B."""
+        """Return the networks' weights, H and B."""
         return network_tensors(network=self.network) | {"H": self.H, "B": self.B}
 
     def unified_codes(self) -> Tensor:
@@ -209,12 +209,12 @@ class ModalityStage:
         ]
 
     def image_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give Eq. 10 as a function of a batch of F, with G, W1 and B fixed."""
+        """Return Eq. 10 as a function of a batch of F, with G, W1 and B fixed."""
         F = gather_rows(self.image_network(self.pairs.images(rows)))
         return self._loss(rows, F, own=self.F, other=self.G, W=self.W1, side="image ")
 
     def text_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Give Eq. 10 as a function of a batch of G, with F, W2 and B fixed."""
+        """Return Eq. 10 as a function of a batch of G, with F, W2 and B fixed."""
         G = gather_rows(self.text_network(self.pairs.texts(rows)))
         return self._loss(rows, G, own=self.G, other=self.F, W=self.W2, side="text ")
 
@@ -226,7 +226,7 @@ class ModalityStage:
         return output_figures({"F": self.F, "G": self.G})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Give the networks' weights, F, G, W1 and W2."""
+        """Return the networks' weights, F, G, W1 and W2."""
         return network_tensors(image=self.image_network, text=self.text_network) | {
             "F": self.F,
             "G": self.G,
@@ -235,7 +235,7 @@ class ModalityStage:
         }
 
     def _similarity(self, rows: Tensor, others: Tensor | slice) -> Tensor:
-        """Give S by the labels, and by stage 1 where one of two has none."""
+        """Return S by the labels, and by stage 1 where one of two has none."""
         Y, H = self.pairs.labels, self.H
         S = shares_label(Y[rows], Y[others])
         if H is None:

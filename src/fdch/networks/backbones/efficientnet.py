@@ -106,7 +106,7 @@ class ConvolutionNorm(nn.Module):
         self.output_size = math.ceil(size / stride)
 
     def forward(self, planes: Tensor, residual: Tensor | None = None) -> Tensor:
-        """Give planes of output_size, with as many channels as outputs.
+        """Return planes of output_size, with as many channels as outputs.
 
         Args:
             planes: What to convolve, (batch, inputs, size, size).
@@ -171,7 +171,7 @@ class Block(nn.Module):
         self.skips = stride == 1 and inputs == stage.outputs
 
     def forward(self, planes: Tensor) -> Tensor:
-        """Give planes of output_size."""
+        """Return planes of output_size."""
         wide = planes if self.expand is None else self.expand(planes)
         return self.project(self.depthwise(wide), planes if self.skips else None)
 

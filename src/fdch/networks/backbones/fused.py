@@ -23,7 +23,7 @@ def _has_triton() -> bool:
 
 
 def can_fuse(planes: Tensor) -> bool:
-    """Tell whether planes, (batch, channels, rows, columns), can go through here."""
+    """Return whether planes, (batch, channels, rows, columns), can go through here."""
     return planes.is_cuda and planes.dtype != torch.float64 and _has_triton()
 
 
@@ -169,7 +169,7 @@ class _FrozenNorm(torch.autograd.Function):
 
 
 def _tiles(planes: Tensor) -> tuple[int, int, int, int]:
-    """Give places and channels of planes, and how many of each make a tile."""
+    """Return places and channels of planes, and how many of each make a tile."""
     channels = planes.shape[1]
     columns = min(1 << (channels - 1).bit_length(), MAX_COLUMNS)
     return planes.numel() // channels, channels, TILE // columns, columns

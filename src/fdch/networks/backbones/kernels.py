@@ -19,13 +19,13 @@ def _near(values, at, channel, end, DISTANCE: tl.constexpr, CHANNELS: tl.constex
 
 @triton.jit
 def _scale(a, b, c, d, e, OFFSET: tl.constexpr, ALPHA: tl.constexpr):
-    """Give offset + alpha * sum of squares of five channels."""
+    """Return offset + alpha * sum of squares of five channels."""
     return OFFSET + ALPHA * (a * a + b * b + c * c + d * d + e * e)
 
 
 @triton.jit
 def _factor(scale):
-    """Give scale ** -0.75."""
+    """Return scale ** -0.75."""
     root = tl.rsqrt(scale)
     return root * tl.sqrt(root)
 
@@ -54,7 +54,7 @@ def response_norm_forward(
 
 @triton.jit
 def _shared(gradient, value, scale):
-    """Give what one channel adds to the gradients of those around it."""
+    """Return what one channel adds to the gradients of those around it."""
     return gradient * value * _factor(scale) / scale
 
 
@@ -70,7 +70,7 @@ def response_norm_backward(
     BETA: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """Give the gradient of each value, from nine channels around it."""
+    """Return the gradient of each value, from nine channels around it."""
     at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     channel = at % CHANNELS
     x0 = _near(planes, at, channel, end, -4, CHANNELS)
@@ -99,7 +99,7 @@ def response_norm_backward(
 
 @triton.jit
 def _columns(channels, COLUMNS: tl.constexpr):
-    """Give the channels of this program, and which of them there are."""
+    """Return the channels of this program, and which of them there are."""
     channel = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     return channel, channel < channels
 
@@ -157,7 +157,7 @@ def frozen_norm_backward(
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    """Give the gradient of the planes, and this program's part of the others.
+    """Return the gradient of the planes, and this program's part of the others.
 
     `partial` takes sums over places, (programs, 2, channels): of the weight's
     gradient, then of the bias's.

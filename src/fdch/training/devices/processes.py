@@ -151,7 +151,7 @@ def take_turns() -> Iterator[None]:
 
 
 def _choose_device(name: str) -> str:
-    """Give this process its own accelerator, or the processor."""
+    """Return this process its own accelerator, or the processor."""
     device = resolve_device(name)
     if device.type != "cuda":
         return str(device)

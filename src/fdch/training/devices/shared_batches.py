@@ -36,7 +36,7 @@ def own_share(items: int) -> Share | None:
 
 
 def share_bounds(items: int, count: int) -> list[int]:
-    """Give where each share of a batch begins, and the end.
+    """Return where each share of a batch begins, and the end.
 
     >>> share_bounds(11, 3)
     [0, 3, 7, 11]

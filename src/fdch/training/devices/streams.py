@@ -33,7 +33,7 @@ class PixelStream:
         self._taken = 0
 
     def deliver(self, batches: Sequence[Tensor]) -> Iterator[Tensor]:
-        """Give the rows of each batch again when its pixels are there.
+        """Return the rows of each batch again when its pixels are there.
 
         Args:
             batches: Rows of images. Where processes share a batch, only the pixels

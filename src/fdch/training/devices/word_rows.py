@@ -86,7 +86,7 @@ class WordRows:
         self._taken: tuple[Tensor, ...] | None = None
 
     def take(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """Give the rows of some words, and the place of each index among them.
+        """Return the rows of some words, and the place of each index among them.
 
         Args:
             indices: Words, with repetitions, (entries,).
@@ -135,7 +135,7 @@ class WordRows:
 
     @torch.no_grad()
     def _bring_up_to_date(self, words: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Give rows, means and squares of some words as of the last step."""
+        """Return rows, means and squares of some words as of the last step."""
         part = self._weight.detach().index_select(0, words)
         mean = self._state["exp_avg"].index_select(0, words)
         square = self._state["exp_avg_sq"].index_select(0, words)
@@ -194,5 +194,5 @@ class Lags:
         self.steps += 1
 
     def look_up(self, last: Tensor, dtype: torch.dtype) -> Tensor:
-        """Give factor, slide and what is left of mean and square, (4, rows, 1)."""
+        """Return factor, slide and what is left of mean and square, (4, rows, 1)."""
         return self._table[:, last].to(dtype)[:, :, None]

@@ -96,7 +96,7 @@ class LabelAffinities:
             self._total += _both_halves(N)
 
     def divergence(self) -> float:
-        """Give KL(P‖Q) but for a constant: -ΣP log Q, with Q = N/ΣN."""
+        """Return KL(P‖Q) but for a constant: -ΣP log Q, with Q = N/ΣN."""
         expected = 0.0
         for P, N in zip(self._P, self._N, strict=True):
             logs = torch.log(N, out=self._scratch(N))
@@ -105,7 +105,7 @@ class LabelAffinities:
         return expected + math.log(self._total)
 
     def gradient(self, H: Tensor, exaggeration: float = 1.0) -> Tensor:
-        """Give the gradient of the divergence by the outputs that N was made from.
+        """Return the gradient of the divergence by the outputs that N was made from.
 
         Args:
             H: Those outputs Ĥ, (n, bits).

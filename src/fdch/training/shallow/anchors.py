@@ -16,7 +16,7 @@ Matrix = NDArray[np.float64]
 
 
 def kmeans_centroids(X: Rows, most: int, seed: int, iterations: int = 100) -> Matrix:
-    """Give the centroids of k-means, started at items drawn by the seed.
+    """Return the centroids of k-means, started at items drawn by the seed.
 
     Args:
         X: Items in rows, (n, d).
@@ -45,7 +45,7 @@ def kmeans_centroids(X: Rows, most: int, seed: int, iterations: int = 100) -> Ma
 
 
 def squared_distances(X: Rows, anchors: Matrix) -> Matrix:
-    """Give squared Euclidean distances of items to anchors.
+    """Return squared Euclidean distances of items to anchors.
 
     Args:
         X: Items in rows, (n, d).
@@ -64,7 +64,7 @@ def squared_distances(X: Rows, anchors: Matrix) -> Matrix:
 
 
 def mean_squared_distance(X: Rows) -> float:
-    """Give the mean of squared distances over all n² pairs of items.
+    """Return the mean of squared distances over all n² pairs of items.
 
     It is twice the mean squared distance to the mean, so no pair is visited.
     """
@@ -93,7 +93,7 @@ class AnchorKernel:
         return cls(kmeans_centroids(X, anchors, seed), width if width > 0 else 1.0)
 
     def __call__(self, X: Rows) -> Matrix:
-        """Give kernel features of items, (n, d) to (n, m)."""
+        """Return kernel features of items, (n, d) to (n, m)."""
         features = squared_distances(X, self.anchors)
         features /= -self.width
         return np.exp(features, out=features)

@@ -29,11 +29,11 @@ class KernelHash:
     W: Matrix
 
     def __call__(self, X: Rows) -> Matrix:
-        """Give the log-odds of every bit, (n, d) to (n, bits)."""
+        """Return the log-odds of every bit, (n, d) to (n, bits)."""
         return self.kernel(X) @ self.W
 
     def to_arrays(self, name: str) -> dict[str, Matrix]:
-        """Give anchors, width and weights under names of their own."""
+        """Return anchors, width and weights under names of their own."""
         return {
             f"{name}.anchors": self.kernel.anchors,
             f"{name}.width": np.array([self.kernel.width]),
@@ -76,7 +76,7 @@ def logistic_loss(
 
 
 def fit_logistic(K: Matrix, K0: Matrix, H: Matrix, weight: float) -> Matrix:
-    """Give the weights of least loss, (m, bits), by L-BFGS over all bits at once.
+    """Return the weights of least loss, (m, bits), by L-BFGS over all bits at once.
 
     Where all weights are zero, the curvature is KᵀK/4 + 2CK₀ for every bit. The
     search runs in coordinates in which that is the identity; kernels of anchors

@@ -35,7 +35,7 @@ class MedianHash:
         return self.linear(rows) - self.medians
 
     def to_arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """Give weights, mean and medians under names of their own."""
+        """Return weights, mean and medians under names of their own."""
         return {**self.linear.to_arrays(name), f"{name}.medians": self.medians}
 
     @classmethod

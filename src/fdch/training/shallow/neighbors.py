@@ -11,7 +11,7 @@ WORKING_MEMORY = 64  # MiB of distances at a time
 
 
 def neighbor_laplacian(X: Rows, neighbors: int) -> csr_array:
-    """Give the Laplacian of the graph that links items to their nearest ones.
+    """Return the Laplacian of the graph that links items to their nearest ones.
 
     A link counts ½ where only one of two items has the other among its nearest,
     and 1 where both have. Of items equally far the first are nearest: short texts
@@ -51,7 +51,7 @@ def neighbor_laplacian(X: Rows, neighbors: int) -> csr_array:
 
 
 def _smallest(values: NDArray[np.float64], count: int) -> NDArray[np.intp]:
-    """Give the columns of the smallest values of each row, of equal ones the first."""
+    """Return the columns of each row's smallest values, of equal ones the first."""
     limit = np.partition(values, count - 1, axis=1)[:, count - 1, None]
     below, level = values < limit, values == limit
     missing = count - below.sum(axis=1, keepdims=True)

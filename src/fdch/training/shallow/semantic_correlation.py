@@ -63,7 +63,7 @@ class Views:
         return cls(X, Z, mean_x, mean_z, white_x, white_z)
 
     def maps(self, found: Directions) -> dict[str, LinearMap]:
-        """Give the hash functions of images and texts."""
+        """Return the hash functions of images and texts."""
         return {
             "image": LinearMap(found.Wx, self.mean_x),
             "text": LinearMap(found.Wz, self.mean_z),
@@ -80,7 +80,7 @@ def normalized_labels(Y: NDArray[Any]) -> Matrix:
 def white_correlation(
     views: Views, Y: NDArray[Any], bits: int
 ) -> tuple[Matrix, Matrix]:
-    """Give the factors A, B of the whitened correlation k·XᵀS̃Z = k·Xᵀ(2L̃L̃ᵀ - 11ᵀ)Z.
+    """Return the factors A, B of the whitened correlation k·XᵀS̃Z = k·Xᵀ(2L̃L̃ᵀ - 11ᵀ)Z.
 
     Neither S̃, n x n, nor the product, d x e, is formed. Columns of centred views
     sum to zero, so the part of 11ᵀ vanishes, and the rank is at most that of Y.

@@ -22,7 +22,7 @@ UNUSED_ATOMS = 1e-8
 
 
 def sparse_codes(X: Matrix, D: Matrix, ratio: float, iterations: int = 30) -> Matrix:
-    """Give the lasso codes of items by accelerated proximal gradient (FISTA).
+    """Return the lasso codes of items by accelerated proximal gradient (FISTA).
 
     Each row s lowers ½‖x - sD‖² + z‖s‖₁, where z is a share of the penalty from
     which on s is zero: z = ratio · max|Dx|. All rows begin at zero and share one
@@ -51,7 +51,7 @@ def sparse_codes(X: Matrix, D: Matrix, ratio: float, iterations: int = 30) -> Ma
 
 
 def bounded_dictionary(S: Matrix, X: Matrix) -> Matrix:
-    """Give the dictionary of least ‖X - SD‖² whose atoms are no longer than 1.
+    """Return the dictionary of least ‖X - SD‖² whose atoms are no longer than 1.
 
     Solved through its Lagrange dual (Lee, Battle, Raina and Ng, 2007): a price on
     the length of every atom, found by L-BFGS-B.
@@ -110,7 +110,7 @@ def _fista(
 
 
 def _dual(prices: Matrix, gram: Matrix, products: Matrix) -> tuple[float, Matrix]:
-    """Give the dual to be lowered over prices of 0 or more, and its gradient."""
+    """Return the dual to be lowered over prices of 0 or more, and its gradient."""
     D = _atoms(prices, gram, products)
     value = float(np.vdot(products, D)) + float(prices.sum())
     return value, 1 - np.einsum("ij,ij->i", D, D)
