@@ -17,8 +17,7 @@ from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
-from fdch.retrieval.candidates import VECTOR_STAGES
-from fdch.retrieval.ordering import Order, plan_fusion
+from fdch.retrieval.ordering import VECTOR_CANDIDATES, Order, plan_fusion
 from fdch.retrieval.params import Match, SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking
@@ -82,7 +81,7 @@ def ordering_cost(
         "bits": bits,
         "vector_bytes": vector_bytes,
         "k": k,
-        "candidates": VECTOR_STAGES.cover(k)[1],
+        "candidates": VECTOR_CANDIDATES,
         "seconds": {name: spread(medians) for name, medians in turns.items()},
         "by_vectors_over_by_codes": ratio(turns["by_vectors"], turns["by_codes"]),
         "by_vectors_over_scan": ratio(turns["by_vectors"], turns["scan"]),

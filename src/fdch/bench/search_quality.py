@@ -18,8 +18,7 @@ from fdch.errors import DataError
 from fdch.evaluation import Histograms, chance
 from fdch.evaluation.calibration.model import Calibration, QueryFacts
 from fdch.evaluation.calibration.reliability import measure_reliability
-from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES
-from fdch.retrieval.ordering import Real, find_ordering
+from fdch.retrieval.ordering import Real, count_ordered, find_ordering
 from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run
@@ -45,11 +44,9 @@ class _Query(NamedTuple):
         ranked = np.argsort(self.distances, kind="stable")
         if way == PLAIN_WAY:
             return ranked[:k]
-        stages = VECTOR_STAGES if way == BY_VECTORS else BIT_STAGES
-        ranked = ranked[: stages.cover(k)[1]]
-        far = self.ordered[ranked]
-        places = stages.order(self.distances[ranked], lambda count: far[:count])
-        return ranked[places][:k]
+        first = ranked[: count_ordered(self.distances[ranked], way == BY_VECTORS)]
+        ranked[: len(first)] = first[np.argsort(self.ordered[first], kind="stable")]
+        return ranked[:k]
 
 
 def search_quality(
