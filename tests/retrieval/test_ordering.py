@@ -169,10 +169,6 @@ def test_an_encoder_without_vectors_orders_by_codes(path, pairs, patch):
                 pytest.raises(ModelMismatch, match="6 bytes of each item; none"),
             ):
                 index.add(pairs[:2])
-            without.setattr(SCMSeq, "reranks", True, raising=False)
-            weighted = searcher.by_image(image, k=9)
-            assert weighted.query["rerank"] is True
-            assert weighted.ids == searcher.by_image(image, k=9, rerank=True).ids
 
 
 def test_changed_items_keep_their_vectors(path, pairs):

@@ -28,7 +28,7 @@ BIT_CANDIDATES = 100  # that weighted bits order
 VECTOR_CANDIDATES = SEARCHED  # that vectors order
 TIED_PLACE = VECTOR_CANDIDATES // 20
 MAX_CANDIDATES = 100_000  # that vectors order where all are equally near
-_ALONE = 2.0**20  # bits, beside which codes only part ties
+ALONE = 2.0**20  # bits, beside which codes only part ties
 Real = NDArray[np.float32]
 Shares = NDArray[np.float64]
 
@@ -90,11 +90,7 @@ def count_ordered(distances: NDArray[Any], by_vectors: bool, left_out: int = 0) 
 
 
 def find_ordering(encoder: object) -> Ordering | None:
-    """Return what orders by vectors; None where an encoder gives none.
-
-    A method without vectors may have `reranks` set, to order by how sure the query is
-    of each bit unless the user says otherwise.
-    """
+    """Return what orders by vectors; None where an encoder gives none."""
     found: Ordering | None = getattr(encoder, "ordering", None)
     return found if found is not None and found.bytes else None
 
@@ -111,12 +107,16 @@ class Fusion:
 
     words: Sequence[WordQuery]  # what the texts are matched with, one to each query
     bits: int  # of the codes
-    by_words: bool  # only items that match words, in the order of these
+    weight: float  # bits by which an item is nearer whose text matches all words
+
+    @property
+    def by_words(self) -> bool:
+        """Whether only items that match words are found, in the order of these."""
+        return self.weight == ALONE
 
     def fuse(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
         """Return distances that words have shortened; some may be below 0."""
-        weight = _ALONE if self.by_words else MATCH_WEIGHT * self.bits
-        return np.asarray(distances - weight * shares)
+        return np.asarray(distances - self.weight * shares)
 
     def fuse_order(
         self, distances: NDArray[Any], far: NDArray[Any], shares: Shares
@@ -143,17 +143,16 @@ def plan_fusion(
     """
     if params.match == "codes":
         return None
-    by_words = params.match == "words"
     if wrong := find_obstacle(store, texts):
-        if not by_words:
+        if params.match != "words":
             return None
         raise SettingError(
             f"words cannot be matched: {wrong}. Leave out match, or search with "
             "match='codes'."
         )
-    weight = _ALONE if by_words else MATCH_WEIGHT * store.bits
+    weight = ALONE if params.match == "words" else MATCH_WEIGHT * store.bits
     words = [WordQuery(split_words(str(t)), weight, params.radius) for t in texts]
-    return Fusion(words, store.bits, by_words)
+    return Fusion(words, store.bits, weight)
 
 
 def find_obstacle(store: CodeStore, texts: Sequence[object]) -> str:

@@ -131,7 +131,7 @@ class Ranking:
         }
 
     def _may_continue(self, row: int, answer: Answer, pool: Pool) -> bool:
-        """Say whether other items than those found may be probable enough."""
+        """Return whether other items than those found may be probable enough."""
         least = self.params.min_probability
         if least is None or self.calibration is None:
             return True
