@@ -6,7 +6,6 @@ import pytest
 
 from fdch.errors import IndexFolderError, StoreAway
 from fdch.index.milvus import MilvusStore
-from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.model import ModelCollection
 from fdch.index.opening import create_store, open_store, require_free
 
@@ -107,19 +106,8 @@ def test_an_index_is_dropped_with_its_model(milvus_url, client):
         MilvusStore.drop(milvus_url)
 
 
-@pytest.mark.parametrize("step", ["save", "is_saved"])
-def test_a_create_that_fails_leaves_nothing(milvus_url, client, monkeypatch, step):
-    with (
-        failing(monkeypatch, ModelCollection, step, KeyboardInterrupt()),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        create_store(milvus_url, 16, model("a"))
-    assert collections(client, milvus_url) == []
-
-
 @pytest.mark.slow
 def test_what_a_killed_create_left_is_used_by_the_next(milvus_url, client, monkeypatch):
-    """The server away is like a kill to it: nothing is taken back."""
     with (
         failing(monkeypatch, ModelCollection, "save", StoreAway("away")),
         pytest.raises(StoreAway),
@@ -157,18 +145,3 @@ def test_two_that_make_the_same_index_leave_one(milvus_url, client):
         create_store(milvus_url, 16, write)
     assert kept(milvus_url) == ("model b", {"run.json": "b"})
     assert len(rows(client, milvus_url)) == 2
-
-
-@pytest.mark.slow
-def test_a_model_that_another_took_away_is_noticed(milvus_url, client, monkeypatch):
-    real = Collection.create
-
-    def create(self, schema, **options):
-        if self.name == name_in(milvus_url):
-            client.drop_collection(f"{self.name}_model")
-        real(self, schema, **options)
-
-    monkeypatch.setattr(Collection, "create", create)
-    with pytest.raises(IndexFolderError, match=r"was deleted while .* Create it"):
-        create_store(milvus_url, 16, model("a"))
-    assert collections(client, milvus_url) == []

@@ -113,11 +113,6 @@ class ModelCollection(Collection):
         for kept in files:
             write_whole(into / kept.name, partial(self._receive, generation, kept))
 
-    def is_saved(self, generation: str) -> bool:
-        """Tell whether the files of a generation have all been sent, and are there."""
-        key = f"{generation}/{LIST}"
-        return self.is_ours() and key in self._contents([key])
-
     def forget(self, generation: str, operator: str = "==") -> None:
         """Delete the files of one generation, or with "!=" those of all others."""
         if self.is_ours():

@@ -15,19 +15,17 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.expressions import (
-    BOUNDS,
     CELLS,
     LABELS,
     NUMBER,
     cell_forms,
     cell_key,
     column_of,
-    label_bounds,
 )
 from fdch.index.storage.catalogue.items import from_row, to_row
 from fdch.index.store import ColumnType, Item, Kind, Vectors, check_items
 
-FORMAT = 1
+FORMAT = 2
 CODE = "code"
 VECTOR = "vector"  # as text: Milvus 2.3 takes one field of vectors
 MAX_ID_BYTES = 4096  # of 1,024 characters
@@ -68,7 +66,8 @@ class Description:
         if version != FORMAT:
             raise IndexFolderError(
                 f"collection '{address.collection}' has format {version}; this fdch "
-                f"reads format {FORMAT}. Upgrade fdch to open it."
+                f"reads format {FORMAT}. Create the index again, or use the fdch that "
+                "made it."
             )
         found = {"vector_bytes": 0, "types": {}, **document}
         kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
@@ -142,8 +141,6 @@ def make_row(item: Item, number: int, code: bytes) -> Row:
     cells: dict[str, object] = {
         cell_key(column): cell_forms(cell) for column, cell in item.columns.items()
     }
-    if item.labels:
-        cells[BOUNDS] = label_bounds(item.labels)
     about, text = _about(item), item.text or ""
     _require_bytes(item.id, "id", item.id, MAX_ID_BYTES)
     _require_bytes(item.id, "text", text, MAX_TEXT_BYTES)
@@ -179,7 +176,6 @@ def read_item(row: Mapping[str, Any]) -> Item:
         columns = {
             column_of(key): forms["v"] if "v" in forms else forms["t"]
             for key, forms in cells.items()
-            if key != BOUNDS
         }
         return Item(
             id=row["id"],
@@ -204,7 +200,7 @@ def row_bytes(row: Row) -> int:
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return the names of the columns that some rows have."""
-    return {column_of(key) for row in rows for key in row[CELLS] if key != BOUNDS}
+    return {column_of(key) for row in rows for key in row[CELLS]}
 
 
 def _about(item: Item) -> dict[str, str]:

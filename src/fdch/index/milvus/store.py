@@ -5,7 +5,6 @@ whole for each batch of rows, not for the call; ties are settled by the writers'
 clocks; one batch is on the server's log, not on this machine's disk.
 """
 
-import logging
 import secrets
 import time
 import weakref
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, FdchError, SettingError, StoreAway
+from fdch.errors import DataError, SettingError
 from fdch.index.column_types import read_types
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
@@ -38,9 +37,11 @@ from fdch.index.milvus.schema import (
 from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.store import (
+    LABEL,
     Added,
     Answer,
     Choose,
+    ColumnFacts,
     ColumnType,
     Condition,
     Contents,
@@ -57,8 +58,8 @@ from fdch.index.store import (
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
 
-_log = logging.getLogger(__name__)
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
+UNCOUNTED = "a Milvus server does not count items by value."
 
 
 class MilvusStore:
@@ -217,14 +218,11 @@ class MilvusStore:
         return [row["id"] for row in rows], self._codes(rows)
 
     def contents(self, most: int = 20) -> Contents:
-        """Count what filters can use, up to so many values of each column."""
-        try:
-            return self._columns.contents(most)
-        except StoreAway:
-            raise
-        except FdchError as problem:  # such as rows too large for an answer
-            _log.warning("the items are not counted by value: %s", problem)
-            return Contents(uncounted="the server refused to give all items.")
+        """Return the types of columns; Milvus counts nothing by value."""
+        del most
+        types = self._columns.types().items()
+        columns = {name: ColumnFacts(type, {}) for name, type in types}
+        return Contents(uncounted=UNCOUNTED, columns=columns)
 
     def facets(
         self,
@@ -232,13 +230,14 @@ class MilvusStore:
         most: int = 20,
         near: tuple[Codes, int] | None = None,
     ) -> Facets:
-        """Count values of items that fulfil conditions, within a radius of a code."""
-        self._columns.require(where)
-        ids: set[str] | None = None
+        """Count the items that fulfil conditions, within a radius of a code."""
+        del most
         if near is not None:
-            [found] = self._search(near[0], (), near[1], None, None)
-            ids = set(found.ids)
-        return self._columns.facets(where, most, ids)
+            [found] = self._search(near[0], where, near[1], None, None)
+            return Facets(len(found.ids), {}, {LABEL: UNCOUNTED})
+        self._columns.require(where)
+        items = self._collection.count(self._columns.expression(where))
+        return Facets(items, {}, {LABEL: UNCOUNTED})
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""
