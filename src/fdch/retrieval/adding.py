@@ -118,9 +118,9 @@ def _join_halves(
             joined.append(row)
         elif item.image is not None or item.kind in ("pair", "image"):
             lost[row] = BrokenPicture(_unreadable(item, "picture"))
-    if isinstance(texts, Sentences):
+    if isinstance(texts, Sentences) and sentences is not None:
         texts = Sentences(sentences, texts.vocabulary)
-    if isinstance(images, PictureFiles):
+    if isinstance(images, PictureFiles) and paths is not None:
         images = PictureFiles(paths, images.limits)
         for place, problem in check_pictures(images[joined]):
             row = joined[place]
