@@ -69,16 +69,15 @@ class Description:
                 f"reads format {FORMAT}. Create the index again, or use the fdch that "
                 "made it."
             )
-        found = {"vector_bytes": 0, "types": {}, **document}
         kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
         kinds |= {"vector_bytes": int, "types": dict}
-        is_right = all(type(found.get(name)) is kind for name, kind in kinds.items())
-        if not is_right or not set(found["types"].values()) <= {*get_args(ColumnType)}:
+        is_right = all(type(document.get(name)) is kinds[name] for name in kinds)
+        if not is_right or not {*document["types"].values()} <= {*get_args(ColumnType)}:
             raise DamagedIndex(
                 f"the description of collection '{address.collection}' is damaged. "
                 "Create the index again under another name."
             )
-        return cls(**{name: found[name] for name in kinds})
+        return cls(**{name: document[name] for name in kinds})
 
 
 def make_schema(description: Description) -> Any:
