@@ -29,8 +29,11 @@ def make_index(
     codes, models = Collection(connection), ModelCollection(connection)
     if write_model is not None:
         with passing_folder() as folder:
-            description = replace(description, model=write_model(folder))
-            models.save(description.generation, folder)
+            model = write_model(folder)
+            size, digest = models.save(description.generation, folder)
+        description = replace(
+            description, model=model, model_bytes=size, model_digest=digest
+        )
     try:
         # Refused where another has been made meanwhile, whose description differs.
         shards = connection.address.shards

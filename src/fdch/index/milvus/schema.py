@@ -47,6 +47,8 @@ class Description:
     generation: str  # of the model's files
     vector_bytes: int = 0
     types: dict[str, ColumnType] = field(default_factory=dict)  # as they were chosen
+    model_bytes: int = 0  # of the archive of the model's files; 0 without a model
+    model_digest: str = ""
 
     def write(self) -> str:
         """Write the document that marks a collection as made by fdch."""
@@ -71,6 +73,7 @@ class Description:
             )
         kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
         kinds |= {"vector_bytes": int, "types": dict}
+        kinds |= {"model_bytes": int, "model_digest": str}
         is_right = all(type(document.get(name)) is kinds[name] for name in kinds)
         if not is_right or not {*document["types"].values()} <= {*get_args(ColumnType)}:
             raise DamagedIndex(

@@ -313,7 +313,7 @@ class MilvusStore:
             with ExitStack() as stack:
                 folder = stack.enter_context(passing_folder())
                 models = ModelCollection(self._connection)
-                models.write_files(self._described.generation, folder)
+                models.write_files(self._described, folder)
                 # Also deleted where the store is forgotten, or the program ends.
                 self._forget_model = weakref.finalize(self, stack.pop_all().close)
             self._model_folder = folder
