@@ -10,19 +10,19 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, SettingError
+from fdch.errors import DataError, IndexFolderError, SettingError, StoreAway
 from fdch.index.column_types import read_types
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
 from fdch.index.milvus.columns import Columns
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
-from fdch.index.milvus.making import drop_index, make_index, require_free
 from fdch.index.milvus.model import ModelCollection, passing_folder
 from fdch.index.milvus.schema import (
     CODE,
@@ -31,6 +31,7 @@ from fdch.index.milvus.schema import (
     Description,
     Row,
     make_rows,
+    make_schema,
     read_item,
     read_vectors,
 )
@@ -70,13 +71,15 @@ class MilvusStore:
     """
 
     def __init__(self, connection: Connection, described: Description) -> None:
-        self._connection = connection
+        self._connection, self._described = connection, described
         self._collection = Collection(connection)
-        self._described = described
         self._columns = Columns(self._collection, described.types)
         self._last_number = 0
         self._model_folder: Path | None = None
         self._forget_model: Callable[[], object] = lambda: None
+        self.name = str(connection.address)  # without a token
+        self.bits, self.model = described.bits, described.model
+        self.vector_bytes, self.facts = described.vector_bytes, described.facts
 
     @classmethod
     def create(
@@ -88,27 +91,47 @@ class MilvusStore:
         vector_bytes: int = 0,
         types: Mapping[str, ColumnType] | None = None,
     ) -> Self:
-        """Make an empty collection and that of its model; see `create_store`."""
+        """Make an empty collection and that of its model; see `create_store`.
+
+        The collection of codes is made last, when its model is there: an index is
+        made once it is. A model that was sent before an error or a kill is replaced by
+        the next one.
+        """
         if not 1 <= bits <= MAX_BITS:
             raise SettingError(
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
-        described = Description(
-            bits,
-            model if isinstance(model, str) else "",
-            dict(facts or {}),
-            secrets.token_hex(8),
-            vector_bytes,
-            dict(types or {}),
+        made = Description(
+            bits=bits,
+            model="",
+            facts=dict(facts or {}),
+            generation=secrets.token_hex(8),
+            vector_bytes=vector_bytes,
+            types=dict(types or {}),
         )
-        write_model = None if isinstance(model, str) else model
-        with ExitStack() as stack:
-            connection = Connection(Address.parse(url))
-            stack.callback(connection.close)
-            described = make_index(connection, described, write_model)
-            stack.pop_all()
-        return cls(connection, described)
+        with closing(Connection(Address.parse(url))) as connection:
+            require_free(connection)
+            codes, models = Collection(connection), ModelCollection(connection)
+            if isinstance(model, str):
+                made = replace(made, model=model)
+            else:
+                with passing_folder() as folder:
+                    name = model(folder)
+                    size, digest = models.save(made.generation, folder)
+                made = replace(made, model=name, model_bytes=size, model_digest=digest)
+            try:
+                # Refused where another was made meanwhile, whose description differs.
+                shards = connection.address.shards
+                codes.create(make_schema(made), num_shards=shards)
+            except StoreAway:
+                raise
+            except IndexFolderError:
+                models.forget(made.generation)
+                require_free(connection)
+                raise
+            models.forget(made.generation, "!=")
+        return cls.open(url)
 
     @classmethod
     def open(
@@ -120,8 +143,7 @@ class MilvusStore:
         """
         address = Address.parse(url)
         with ExitStack() as stack:
-            connection = Connection(address, patience)
-            stack.callback(connection.close)
+            connection = stack.enter_context(closing(Connection(address, patience)))
             collection = Collection(connection)
             described = Description.read(address, collection.description())
             collection.load()
@@ -137,34 +159,12 @@ class MilvusStore:
 
     @staticmethod
     def drop(url: str) -> None:
-        """Delete a collection made by `create`, with its model."""
+        """Delete a collection made by `create`, with its model; no other's."""
         with closing(Connection(Address.parse(url))) as connection:
-            drop_index(connection)
-
-    @property
-    def name(self) -> str:
-        """Its address, without a token."""
-        return str(self._connection.address)
-
-    @property
-    def bits(self) -> int:
-        """Length of the codes."""
-        return self._described.bits
-
-    @property
-    def model(self) -> str:
-        """Fingerprint of the model that makes the codes."""
-        return self._described.model
-
-    @property
-    def vector_bytes(self) -> int:
-        """Bytes of each item's vector; 0 where the index has none."""
-        return self._described.vector_bytes
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """Return what was kept when the index was made."""
-        return dict(self._described.facts)
+            codes = Collection(connection)
+            Description.read(connection.address, codes.description())
+            codes.drop()
+            ModelCollection(connection).drop()
 
     def __len__(self) -> int:
         return self._collection.count()
@@ -371,3 +371,14 @@ class MilvusStore:
                 "ids of what is found."
             )
         return [known[name] for name in ids]
+
+
+def require_free(connection: Connection) -> None:
+    """Refuse names that are taken, by an index or by another program."""
+    if Collection(connection).exists():
+        address = connection.address
+        raise IndexFolderError(
+            f"there is a collection '{address.collection}' at {address.server} "
+            "already. Open it, or choose another name."
+        )
+    ModelCollection(connection).require_usable()
