@@ -123,7 +123,7 @@ class Facets:
 
 @dataclass(frozen=True)
 class Condition:
-    """One demand on an item; several of them must all hold.
+    """What an item must fulfil to be found; several conditions must all hold.
 
     How values are compared depends on the column's type: see docs/search.md. An item
     without the cell fulfils no condition, not even "!=".
@@ -348,7 +348,7 @@ class CodeStore(Protocol):
         """Return items, bytes, parts and the like; plain values for JSON."""
 
     def close(self) -> None:
-        """Let go of files or connections."""
+        """Close files or connections."""
 
 
 def choose_kinds(

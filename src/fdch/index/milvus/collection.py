@@ -32,7 +32,7 @@ class Collection:
         return self.connection.call(function, self.name, **options)
 
     def exists(self) -> bool:
-        """Tell whether the server has it."""
+        """Return whether the server has it."""
         return bool(self.call("has_collection"))
 
     def description(self) -> str:

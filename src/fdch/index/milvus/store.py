@@ -320,7 +320,7 @@ class MilvusStore:
         return self._model_folder
 
     def close(self) -> None:
-        """Let go of the connection and of a model's copy."""
+        """Close the connection, and delete the copy of the model."""
         self._connection.close()
         self._forget_model()
         self._model_folder = None
