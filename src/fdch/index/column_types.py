@@ -29,12 +29,12 @@ _YEARS = range(2, 9999)  # whose periods and zones are all within the calendar
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct"]
 _MONTHS += ["nov", "dec"]
 _BETWEEN = re.compile(r"(\S+?)\s*(?:\.\.+|…|–|\bto\b|\band\b)\s*(\S+)")
+KINDS = {"number": "number", "date": "date", "boolean": "truth value"}
 _MANY = {"number": "numbers", "date": "dates", "boolean": "truth values"}
 _MANY |= {"text": "texts"}
 _HOW = {
     "number": "Write a number such as 20 or 12.5",
     "date": "Write a date such as 2024-05-01, 2024-05 or 2024-05-01T12:30",
-    "boolean": "Write true or false",
 }
 
 
@@ -248,20 +248,13 @@ def check_condition(condition: Condition, type: ColumnType) -> None:
             f"'{column}' is a column of {_MANY[type]}, and '{operator}' compares "
             f"{what}; did you mean {equal}?"
         )
-    known = as_number(value) if type == "number" else read_date(value)
-    if known is None:
-        raise DataError(wrong_value(column, operator, value, type))
-
-
-def wrong_value(column: str, operator: str, value: str, type: ColumnType) -> str:
-    """Say that a value cannot be compared with a column, and what may be meant."""
-    kind = {"number": "number", "date": "date", "boolean": "truth value"}[type]
-    meant = nearest_meaning(column, operator, value, type)
-    return (
-        f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is no {kind}"
-        + (f"; did you mean {meant}?" if meant else ".")
-        + f" {_HOW[type]}."
-    )
+    if (as_number(value) if type == "number" else read_date(value)) is None:
+        meant = nearest_meaning(column, operator, value, type)
+        hint = f"; did you mean {meant}?" if meant else "."
+        raise DataError(
+            f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is no "
+            f"{KINDS[type]}{hint} {_HOW[type]}."
+        )
 
 
 def nearest_meaning(column: str, operator: str, value: str, type: ColumnType) -> str:
