@@ -84,7 +84,7 @@ def test_the_order_is_that_of_a_plain_loop(tmp_path_factory, texts, words, data)
 
 
 def test_what_orders_without_words_keeps_its_order_beside_them():
-    fusion = Fusion([], BITS, by_words=False)
+    fusion = Fusion([], BITS, MATCH_WEIGHT * BITS)
     distances, far = np.array([1, 2, 3, 9]), np.array([0.4, 0.1, 0.3, 0.2])
 
     def order(shares):

@@ -9,8 +9,7 @@ from tests.vector_model import HALF_STEP, WIDTH, FirstOutputs, give_vectors
 from fdch.codes import Codes, binarize
 from fdch.errors import ModelMismatch, SettingError
 from fdch.methods.scm_seq import SCMSeq
-from fdch.retrieval import candidates
-from fdch.retrieval.candidates import Stages
+from fdch.retrieval import candidates, ordering
 from fdch.retrieval.index import Index
 from fdch.retrieval.rebuilding import export_items
 from fdch.retrieval.searcher import Searcher
@@ -47,8 +46,8 @@ def path(fitted, pairs, patch, tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def order_few(monkeypatch):
-    few = Stages(5, 100, joins_ties=True)
-    monkeypatch.setattr("fdch.retrieval.candidates.VECTOR_STAGES", few)
+    monkeypatch.setattr(ordering, "VECTOR_CANDIDATES", 100)
+    monkeypatch.setattr(ordering, "TIED_PLACE", 5)
 
 
 @pytest.fixture
@@ -111,8 +110,8 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
 ):
     count = 500  # far more than candidates
     rng = np.random.default_rng(0)
-    ordering = FirstOutputs(fitted)
-    vectors = rng.integers(-128, 128, (count, ordering.bytes), dtype=np.int8)
+    first = FirstOutputs(fitted)
+    vectors = rng.integers(-128, 128, (count, first.bytes), dtype=np.int8)
     codes = Codes(np.zeros((count, 2), np.uint8), BITS)
     ids = [f"same {row}" for row in range(count)]
     with Index.create(tmp_path / "index", fitted) as index:
@@ -121,7 +120,7 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
             codes[:2], model=index.fingerprint, vectors=vectors[:2]
         )
         searcher = Searcher(index)
-        numbers_of = ordering.unpack(vectors).astype(float)
+        numbers_of = first.unpack(vectors).astype(float)
         scores = numbers_of @ numbers_of[7]
         right = [ids[row] for row in np.argsort(-scores, kind="stable")]
         ours = [id for id in searcher.by_id("same 7", k=5).ids if "same" in id]
@@ -129,7 +128,8 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
         assert len(ours) >= 3
         twin = searcher.by_id("same 0", k=1).ids
         assert twin == [str(numbers[0])]  # an equal vector, added later
-        monkeypatch.setattr(candidates, "MAX_CANDIDATES", 100)
+        for module in (candidates, ordering):
+            monkeypatch.setattr(module, "MAX_CANDIDATES", 100)
         assert searcher.by_id("same 0", k=1).ids != twin
 
 
@@ -169,10 +169,6 @@ def test_an_encoder_without_vectors_orders_by_codes(path, pairs, patch):
                 pytest.raises(ModelMismatch, match="6 bytes of each item; none"),
             ):
                 index.add(pairs[:2])
-            without.setattr(SCMSeq, "reranks", True, raising=False)
-            weighted = searcher.by_image(image, k=9)
-            assert weighted.query["rerank"] is True
-            assert weighted.ids == searcher.by_image(image, k=9, rerank=True).ids
 
 
 def test_changed_items_keep_their_vectors(path, pairs):
@@ -190,8 +186,8 @@ def test_an_export_has_the_vectors(path, fitted, pairs, tmp_path):
     export_items(path, tmp_path / "items.jsonl")
     lines = map(json.loads, (tmp_path / "items.jsonl").read_text().splitlines())
     found = {line["id"]: bytes.fromhex(line["vector"]) for line in lines}
-    ordering = fitted.ordering
-    stored = ordering.pack(ordering.image_vectors(pairs.images.values))
+    own = fitted.ordering
+    stored = own.pack(own.image_vectors(pairs.images.values))
     assert found == {
         str(name): row.tobytes() for name, row in zip(pairs.ids, stored, strict=True)
     }

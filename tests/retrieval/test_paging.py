@@ -8,9 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.vector_model import give_vectors
 
+from fdch.codes import binarize, hamming_distances
 from fdch.methods.scm_seq import SCMSeq
-from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES, Stages
+from fdch.retrieval import ordering
 from fdch.retrieval.index import Index
+from fdch.retrieval.ordering import Order, count_ordered
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.encoding import calibrate
 
@@ -36,9 +38,9 @@ def make_searcher(pairs, path):
 def searchers(pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     with pytest.MonkeyPatch.context() as patch:
-        few = Stages(3, 60, joins_ties=True)
-        patch.setattr("fdch.retrieval.candidates.VECTOR_STAGES", few)
-        patch.setattr("fdch.retrieval.candidates.BIT_STAGES", Stages(3, 30))
+        patch.setattr(ordering, "VECTOR_CANDIDATES", 30)
+        patch.setattr(ordering, "BIT_CANDIDATES", 30)
+        patch.setattr(ordering, "TIED_PLACE", 3)
         bare = make_searcher(pairs, folder / "bare")
         bare.by_text("w0-1")
         give_vectors(patch, SCMSeq)
@@ -97,50 +99,32 @@ def test_pages_are_cut_from_one_order(searchers, pairs, order, k, row, kind, opt
         assert search(**options)[:PLACES] == whole.results
 
 
-def take(far):
-    """Give what the first candidates are ordered by."""
-    return lambda count: far[:count]
+def test_equally_near_candidates_are_ordered_together(monkeypatch):
+    monkeypatch.setattr(ordering, "VECTOR_CANDIDATES", 6)
+    monkeypatch.setattr(ordering, "BIT_CANDIDATES", 4)
+    monkeypatch.setattr(ordering, "TIED_PLACE", 2)
+    apart, tied = np.arange(20), np.array([0, 1, 1, 1, 1, 1, 1, 1, 2, 2])
+    assert count_ordered(apart, True) == 6
+    assert count_ordered(apart, True, left_out=2) == 8
+    assert count_ordered(apart, False) == count_ordered(tied, False) == 4
+    assert count_ordered(tied, True) == 8
+    assert count_ordered(tied[:5], True) == 5
+    assert count_ordered(tied[:0], True) == 0
+    monkeypatch.setattr(ordering, "MAX_CANDIDATES", 7)
+    assert count_ordered(tied, True) == 7
 
 
-def test_an_order_by_stages_holds_all_candidates_once():
+def test_no_code_is_nearer_than_the_bound_of_its_bits():
     rng = np.random.default_rng(0)
-    distances = np.sort(rng.integers(0, 9, 300)).astype(np.uint16)
-    far = rng.random(300).astype(np.float32)
-    stages = Stages(5, 50, joins_ties=True)
-    whole = stages.order(distances, take(far))
-    assert sorted(whole.tolist()) == list(range(300))
-    assert set(whole[:5]) <= set(np.flatnonzero(distances <= distances[49]))
-    for wanted in (5, 10, 20):
-        final, limit = stages.cover(wanted)
-        end = int(np.searchsorted(distances, distances[limit - 1], "right"))
-        np.testing.assert_array_equal(
-            stages.order(distances[:end], take(far))[:final], whole[:final]
-        )
-
-
-def test_the_first_results_are_the_best_of_their_candidates():
-    distances = np.arange(100, dtype=np.uint16)
-    far = np.arange(100, 0, -1).astype(np.float32)
-    order = Stages(2, 10).order(distances, take(far))
-    assert order[:4].tolist() == [9, 8, 19, 18]
-    assert Stages(2, 10, extra=1).order(distances, take(far))[:3].tolist() == [10, 9, 8]
-    assert Stages(2, 10, most=12).order(distances, take(far))[:5].tolist()[2:4] == [
-        11,
-        10,
-    ]
-
-
-def test_no_candidates_have_an_order():
-    empty = np.empty(0, np.uint16)
-    assert Stages(2, 10).order(empty, take(empty)).tolist() == []
+    outputs = rng.standard_normal((3, 12)).astype(np.float32)
+    codes, order = binarize(rng.standard_normal((500, 12))), Order(outputs)
+    apart = hamming_distances(binarize(outputs), codes)
+    for row in range(3):
+        far = order.distances(row, codes, None)
+        bounds = [order.least_beyond(row, bits) for bits in range(13)]
+        assert bounds == sorted(bounds)
+        assert all(far >= np.array(bounds)[apart[row]] - 1e-4)
 
 
 def test_a_page_beyond_the_last_result_is_empty(searchers):
     assert len(searchers["codes"].by_text("w0-1", k=10, offset=500)) == 0
-
-
-def test_re_ranking_looks_at_more_candidates_than_results():
-    assert BIT_STAGES.cover(5) == (10, 100)
-    assert BIT_STAGES.cover(50) == (80, 800)
-    assert VECTOR_STAGES.cover(5) == (25, 500)
-    assert VECTOR_STAGES.cover(50) == (50, 1000)

@@ -54,9 +54,9 @@ def runs(pairs, tmp_path_factory):
     return [open_run(folder / "0"), open_run(folder / "1")]
 
 
-@pytest.fixture
-def path(pairs, runs, tmp_path):
-    path = tmp_path / "index"
+@pytest.fixture(scope="module")
+def made(pairs, runs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("made") / "index"
     with Index.create(path, runs[0]) as index:
         index.add(pairs)
         uploaded = path / "pictures" / "uploaded.png"
@@ -68,6 +68,11 @@ def path(pairs, runs, tmp_path):
             )
         )
     return path
+
+
+@pytest.fixture
+def path(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "index")
 
 
 def codes_of(path, names):

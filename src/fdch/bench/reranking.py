@@ -23,8 +23,13 @@ from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
 from fdch.progress import Progress, silent
-from fdch.retrieval.candidates import BIT_STAGES, VECTOR_STAGES, Stages
-from fdch.retrieval.ordering import Order, Real, find_ordering
+from fdch.retrieval.ordering import (
+    VECTOR_CANDIDATES,
+    Order,
+    Real,
+    count_ordered,
+    find_ordering,
+)
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
 from fdch.retrieval.ranking import Ranking
@@ -86,10 +91,10 @@ def search_quality(
             weighted = weighted_distances(outputs, codes[kind])
             ways = {
                 "plain": _score(plain, relevant),
-                "reranked": _score(plain, relevant, weighted, BIT_STAGES),
+                "reranked": _score(plain, relevant, weighted),
             }
             if (ordered := by_vectors.get((side, kind))) is not None:
-                ways["by_vectors"] = _score(plain, relevant, -ordered, VECTOR_STAGES)
+                ways["by_vectors"] = _score(plain, relevant, -ordered, by_vectors=True)
             turns[f"{side}_to_{kind}"] = ways
     return {
         "run": str(run.folder),
@@ -145,7 +150,7 @@ def _score(
     plain: NDArray[np.uint16],
     relevant: NDArray[np.bool_],
     ordered: Real | None = None,
-    stages: Stages | None = None,
+    by_vectors: bool = False,
 ) -> dict[str, float]:
     """Order the gallery for each query as the search does, and score the order.
 
@@ -153,16 +158,16 @@ def _score(
         plain: Distances of codes, (queries, gallery).
         relevant: What should be found, (queries, gallery).
         ordered: What candidates are ordered by, (queries, gallery).
-        stages: How many candidates there are.
+        by_vectors: Whether vectors order, not weighted bits.
     """
 
     def rank(row: int) -> NDArray[np.intp]:
         nearest = np.argsort(plain[row], kind="stable")
-        if ordered is None or stages is None:
+        if ordered is None:
             return nearest[:LONG]
-        some = nearest[: stages.cover(LONG)[1]]
-        far = ordered[row, some]
-        return some[stages.order(plain[row, some], lambda count: far[:count])][:LONG]
+        first = nearest[: count_ordered(plain[row, nearest], by_vectors)]
+        nearest[: len(first)] = first[np.argsort(ordered[row, first], kind="stable")]
+        return nearest[:LONG]
 
     precisions, averages = [], []
     for row in range(len(plain)):
@@ -229,7 +234,7 @@ def ordering_cost(
         "bits": bits,
         "vector_bytes": vector_bytes,
         "k": k,
-        "candidates": VECTOR_STAGES.cover(k)[1],
+        "candidates": VECTOR_CANDIDATES,
         "seconds": {name: spread(medians) for name, medians in turns.items()},
         "by_vectors_over_by_codes": ratio(turns["by_vectors"], turns["by_codes"]),
         "by_vectors_over_scan": ratio(turns["by_vectors"], turns["scan"]),

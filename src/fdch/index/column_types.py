@@ -21,21 +21,20 @@ _SHOWN = 3
 _SHARE = 0.8
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 _DATE = re.compile(
-    r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?"
-    r"(?:(Z)|([+-])(\d\d):(\d\d))?)?)?)?",
+    r"\d{4}(-\d\d(-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d(\.\d+)?)?"
+    r"(Z|[+-](0\d|1[0-4]):[0-5]\d)?)?)?)?",
     re.ASCII,
 )
 _YEARS = range(2, 9999)  # whose periods and zones are all within the calendar
-_MAX_ZONE_HOURS = 14
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct"]
 _MONTHS += ["nov", "dec"]
 _BETWEEN = re.compile(r"(\S+?)\s*(?:\.\.+|…|–|\bto\b|\band\b)\s*(\S+)")
+KINDS = {"number": "number", "date": "date", "boolean": "truth value"}
 _MANY = {"number": "numbers", "date": "dates", "boolean": "truth values"}
 _MANY |= {"text": "texts"}
 _HOW = {
     "number": "Write a number such as 20 or 12.5",
     "date": "Write a date such as 2024-05-01, 2024-05 or 2024-05-01T12:30",
-    "boolean": "Write true or false",
 }
 
 
@@ -57,37 +56,20 @@ def read_date(text: str) -> Period | None:
     >>> read_date("2024-02-30") is None
     True
     """
-    found = _DATE.fullmatch(text)
-    if found is None or int(found[1]) not in _YEARS:
+    if not _DATE.fullmatch(text) or int(text[:4]) not in _YEARS:
         return None
-    year, month, day, hour, minute, second, fraction = found.groups()[:7]
     try:
-        start = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
-        if hour is not None:
-            micro = int((fraction or "").ljust(6, "0")[:6])
-            start = start.replace(
-                hour=int(hour), minute=int(minute), second=int(second or 0)
-            )
-            moment = start.replace(microsecond=micro) - _zone(*found.groups()[8:])
-            return Period(moment, moment)
+        start = datetime.fromisoformat(text + "-01-01"[len(text) - 4 :])
     except ValueError:
         return None
-    if day is not None:
+    start = start.astimezone(UTC) if start.tzinfo else start.replace(tzinfo=UTC)
+    if len(text) > 10:
+        return Period(start, start)
+    if len(text) == 10:
         return Period(start, start + timedelta(days=1))
-    if month is None:
+    if len(text) == 4:
         return Period(start, start.replace(year=start.year + 1))
-    years, before = divmod(start.month, 12)
-    end = start.replace(year=start.year + years, month=before + 1)
-    return Period(start, end)
-
-
-def _zone(sign: str | None, hours: str, minutes: str) -> timedelta:
-    if sign is None:
-        return timedelta()
-    if int(hours) > _MAX_ZONE_HOURS or int(minutes) > 59:
-        raise ValueError(f"{hours}:{minutes} is no zone")
-    offset = timedelta(hours=int(hours), minutes=int(minutes))
-    return -offset if sign == "-" else offset
+    return Period(start, (start + timedelta(days=31)).replace(day=1))
 
 
 def compare_dates(cell: Period, operator: str, wanted: Period) -> bool:
@@ -166,49 +148,34 @@ def find_types(
     return found
 
 
-class ColumnCounter:
-    """Counts the cells of one column by type, and keeps some of each."""
-
-    def __init__(self) -> None:
-        self._counts = Counter[ColumnType]()
-        self._some: dict[tuple[ColumnType, bool], list[tuple[str, Value, str]]] = {}
-
-    def take(self, id: str, cell: Cell) -> None:
-        """Count the cell of an item."""
-        for value in _values([cell]):
-            type = type_of(value)
-            self._counts[type] += 1
-            some = self._some.setdefault((type, read_truth(value) is not None), [])
-            if len(some) < MAX_LISTED:
-                some.append((id, value, spelled(cell)))
-
-    def facts(self, items: int, type: ColumnType | None = None) -> ColumnFacts | None:
-        """Describe the column of so many items; None without a cell.
-
-        `type` is the one it has; by default the one that is found.
-        """
-        type = type or find_type(self._counts)
-        if type is None:
-            return None
-        kept = [each for some in self._some.values() for each in some]
-        right = dict.fromkeys(text for _, value, text in kept if fits(value, type))
-        wrong = [(id, text) for id, value, text in kept if not fits(value, type)]
-        empty = items - sum(self._counts.values())
-        counts = count_types(self._counts, empty)
-        return ColumnFacts(type, counts, list(right)[:_SHOWN], wrong[:MAX_LISTED])
-
-
 def describe_column(cells: Iterable[tuple[str, Cell]]) -> ColumnFacts | None:
     """Describe a column by the cells of all items, each behind its item's id.
+
+    Returns:
+        None for a column without a cell.
 
     >>> describe_column([("a", 1), ("b", 2.5), ("c", None)]).counts
     {'number': 2, 'empty': 1}
     """
-    counter, items = ColumnCounter(), 0
+    counts, items = Counter[ColumnType](), 0
+    # by type, and whether they may be truths: some of the cells of each
+    kept: dict[tuple[ColumnType, bool], list[tuple[str, Value, str]]] = {}
     for id, cell in cells:
-        counter.take(id, cell)
         items += 1
-    return counter.facts(items)
+        for value in _values([cell]):
+            counts[type_of(value)] += 1
+            kind = type_of(value), read_truth(value) is not None
+            some = kept.setdefault(kind, [])
+            if len(some) < MAX_LISTED:
+                some.append((id, value, spelled(cell)))
+    type = find_type(counts)
+    if type is None:
+        return None
+    listed = [each for some in kept.values() for each in some]
+    right = dict.fromkeys(text for _, value, text in listed if fits(value, type))
+    wrong = [(id, text) for id, value, text in listed if not fits(value, type)]
+    by_type = count_types(counts, items - counts.total())
+    return ColumnFacts(type, by_type, list(right)[:_SHOWN], wrong[:MAX_LISTED])
 
 
 def count_types(counts: Mapping[ColumnType, int], empty: int) -> dict[str, int]:
@@ -281,20 +248,13 @@ def check_condition(condition: Condition, type: ColumnType) -> None:
             f"'{column}' is a column of {_MANY[type]}, and '{operator}' compares "
             f"{what}; did you mean {equal}?"
         )
-    known = as_number(value) if type == "number" else read_date(value)
-    if known is None:
-        raise DataError(wrong_value(column, operator, value, type))
-
-
-def wrong_value(column: str, operator: str, value: str, type: ColumnType) -> str:
-    """Say that a value cannot be compared with a column, and what may be meant."""
-    kind = {"number": "number", "date": "date", "boolean": "truth value"}[type]
-    meant = nearest_meaning(column, operator, value, type)
-    return (
-        f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is no {kind}"
-        + (f"; did you mean {meant}?" if meant else ".")
-        + f" {_HOW[type]}."
-    )
+    if (as_number(value) if type == "number" else read_date(value)) is None:
+        meant = nearest_meaning(column, operator, value, type)
+        hint = f"; did you mean {meant}?" if meant else "."
+        raise DataError(
+            f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is no "
+            f"{KINDS[type]}{hint} {_HOW[type]}."
+        )
 
 
 def nearest_meaning(column: str, operator: str, value: str, type: ColumnType) -> str:

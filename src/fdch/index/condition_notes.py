@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from fdch.index.column_types import (
+    KINDS,
     nearest_meaning,
     read_date,
     read_truth,
@@ -16,7 +17,6 @@ from fdch.index.store import ColumnType, Condition
 
 MAX_VALUES = 1000  # that are compared with one that no item has
 _SHOWN = 60
-_KINDS = {"number": "number", "date": "date", "boolean": "truth value"}
 
 
 class Look(Protocol):
@@ -54,11 +54,11 @@ def note_missing(condition: Condition, value: str, type: ColumnType, look: Look)
     if type == "boolean" and read_truth(value) is not None:
         return f"{said}."
     if type != "text" and (meant := nearest_meaning(column, "=", value, type)):
-        return f"{said}, which is no {_KINDS[type]}; did you mean {meant}?"
+        return f"{said}, which is no {KINDS[type]}; did you mean {meant}?"
     near = nearest(value, look.values_like(value))
     if near:
         return f"{said}; did you mean '{near}'?"
-    return f"{said}." if type == "text" else f"{said}, which is no {_KINDS[type]}."
+    return f"{said}." if type == "text" else f"{said}, which is no {KINDS[type]}."
 
 
 def note_range(
@@ -74,7 +74,7 @@ def note_range(
             has, is_in = ("has", "is") if count == 1 else ("have", "are")
             items = "1 item" if count == 1 else f"{count:,} items"
             yield (
-                f"{items} {has} a {column} that is no {_KINDS[type]}, such as "
+                f"{items} {has} a {column} that is no {KINDS[type]}, such as "
                 f"'{example[:_SHOWN]}', and {is_in} in no range."
             )
     elif as_number(condition.values[0]) is not None:

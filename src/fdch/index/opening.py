@@ -84,7 +84,7 @@ def require_folder(name: str | Path) -> Path:
 
 
 def is_server(name: str | Path) -> bool:
-    """Tell a server's address from a folder's path.
+    """Return whether a name is a server's address, not a folder's path.
 
     >>> is_server("milvus://127.0.0.1:19530/catalogue"), is_server("catalogue.index")
     (True, False)

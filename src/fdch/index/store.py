@@ -6,7 +6,7 @@ with what is shown and filtered by. It sees codes and never a method.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, get_args
@@ -123,7 +123,7 @@ class Facets:
 
 @dataclass(frozen=True)
 class Condition:
-    """One demand on an item; several of them must all hold.
+    """What an item must fulfil to be found; several conditions must all hold.
 
     How values are compared depends on the column's type: see docs/search.md. An item
     without the cell fulfils no condition, not even "!=".
@@ -221,26 +221,15 @@ class Known(NamedTuple):
     vectors: Vectors | None  # None where the store has none
 
 
-class Choose(Protocol):
-    """Puts the candidates found for one query in order, and leaves some out."""
-
-    def __call__(
-        self,
-        query: int,
-        distances: NDArray[np.uint16],
-        codes: Codes,
-        vectors: Vectors | None,
-        shares: NDArray[np.float64] | None,
-    ) -> NDArray[np.intp]:
-        """Return the places of the candidates to be returned, the best first.
-
-        Args:
-            query: Which of the queries, counted from 0.
-            distances: Of the candidates, nearest first, ties in order of insertion.
-            codes: Their codes.
-            vectors: Their vectors, where the store has some.
-            shares: Of the query's words that each matches, where words were given.
-        """
+# Orders the candidates found for one query, before anything is read of the items.
+# It takes the number of the query, from 0; distances of the candidates, nearest first,
+# ties in order of insertion; their codes; their vectors, where the store has some; the
+# shares of the query's words that each matches, where words were given. It returns the
+# places of the candidates to keep, the best first.
+Choose = Callable[
+    [int, NDArray[np.uint16], Codes, Vectors | None, NDArray[np.float64] | None],
+    NDArray[np.intp],
+]
 
 
 @dataclass(frozen=True)
@@ -359,7 +348,7 @@ class CodeStore(Protocol):
         """Return items, bytes, parts and the like; plain values for JSON."""
 
     def close(self) -> None:
-        """Let go of files or connections."""
+        """Close files or connections."""
 
 
 def choose_kinds(

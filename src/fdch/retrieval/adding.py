@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fdch.codes import Codes, binarize
 from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.batches import check_pictures
-from fdch.data.pictures.images import PictureArray, PictureFiles, Pictures
+from fdch.data.pictures.images import PictureArray, PictureFiles
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import BrokenPicture, DataError, UnknownWords
 from fdch.index.store import (
@@ -51,7 +51,7 @@ class AddedPairs:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         skipped = [{"row": row.name, "reason": row.reason} for row in self.skipped]
         return {**asdict(self), "skipped": skipped}
 
@@ -71,7 +71,7 @@ def add_parts(
         halves = [str(name) for name in part.ids[_lacks_half(part)]]
         found = {item.id: item for item in store.items(halves) if item is not None}
         known.update(found)
-        return _keep_halves(part, found, broken)
+        return _join_halves(part, found, broken)
 
     for part, (kinds, encoded) in engine.run(encode_part, map(prepare, parts)):
         is_unknown = kinds == "code"
@@ -93,24 +93,54 @@ def add_parts(
         yield AddedPairs(added.new, added.replaced, joined, skipped)
 
 
-def _keep_halves(
+def _join_halves(
     pairs: PairedSet, known: Mapping[str, Item], broken: Broken
 ) -> PairedSet:
-    """Fill the sides that rows lack; refuse or skip those that would lose one."""
-    is_half = _lacks_half(pairs)
-    filled = _fill_halves(pairs, known)
-    lost = _find_lost_halves(filled, known, is_half & ~_lacks_half(filled))
+    """Fill the side that rows lack from items known by their ids.
+
+    Rows that would cost their items a side are refused or skipped.
+    """
+    texts, images = pairs.texts, pairs.images
+    sentences = texts.values.copy() if isinstance(texts, Sentences) else None
+    paths = images.paths.copy() if isinstance(images, PictureFiles) else None
+    lost: dict[int, DataError] = {}
+    joined: list[int] = []  # rows that got a picture
+    for row, item in enumerate(known.get(str(name)) for name in pairs.ids):
+        if item is None:
+            continue
+        if images.present[row]:
+            if sentences is not None and item.text is not None:
+                sentences[row] = item.text
+            elif item.text is not None or item.kind in ("pair", "text"):
+                lost[row] = DataError(_unreadable(item, "text"))
+        elif paths is not None and item.image is not None:
+            paths[row] = Path(item.image)
+            joined.append(row)
+        elif item.image is not None or item.kind in ("pair", "image"):
+            lost[row] = BrokenPicture(_unreadable(item, "picture"))
+    if isinstance(texts, Sentences) and sentences is not None:
+        texts = Sentences(sentences, texts.vocabulary)
+    if isinstance(images, PictureFiles) and paths is not None:
+        images = PictureFiles(paths, images.limits)
+        for place, problem in check_pictures(images[joined]):
+            row = joined[place]
+            lost[row] = BrokenPicture(
+                f"{problem} It is the picture that the index has of '{pairs.ids[row]}',"
+                " and without it the pair would be only a text. Give picture and text "
+                "together, or remove the item first."
+            )
     if lost and broken == "refuse":
         raise next(iter(lost.values()))
     skipped = tuple(Skipped(str(pairs.ids[row]), str(lost[row])) for row in lost)
     kept = [row for row in range(len(pairs)) if row not in lost]
+    filled = replace(pairs, texts=texts, images=images)
     return replace(filled[kept], skipped=pairs.skipped + skipped)
 
 
 def encode_part(
     method: HashMethod, pairs: PairedSet, context: Context
 ) -> tuple[NDArray[np.object_], "Encoded"]:
-    """Give the kind of each row's code, and what all but the kind "code" become."""
+    """Return the kind of each row's code, and what all but the kind "code" become."""
     kinds = gallery_kinds(method, pairs)
     rows = np.flatnonzero(kinds != "code")
     return kinds, encode_gallery(method, pairs[rows], kinds[rows], context)
@@ -160,7 +190,7 @@ def _inputs_of(
     kinds: NDArray[np.object_],
     context: Context,
 ) -> Iterator[tuple[NDArray[np.intp], tuple[Any, ...]]]:
-    """Give the rows of a kind, some at a time, with what the method encodes."""
+    """Yield the rows of a kind, some at a time, with what the method encodes."""
     inputs, chosen = method.inputs, np.flatnonzero(kinds == kind)
     at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
     for start in range(0, len(chosen), at_a_time):
@@ -227,56 +257,6 @@ def _is_same_picture(new: str | None, known: str | None) -> bool:
 def _lacks_half(pairs: PairedSet) -> NDArray[np.bool_]:
     """Return which rows have one side only."""
     return pairs.images.present != pairs.texts.present
-
-
-def _fill_halves(pairs: PairedSet, known: Mapping[str, Item]) -> PairedSet:
-    """Fill the sides that rows lack with those of the items known by their ids."""
-    items = [known.get(str(name)) for name in pairs.ids]
-    texts, images = pairs.texts, pairs.images
-    if isinstance(texts, Sentences):
-        sentences = texts.values.copy()
-        for row, item in enumerate(items):
-            if item is not None and sentences[row] is None:
-                sentences[row] = item.text
-        texts = Sentences(sentences, texts.vocabulary)
-    if isinstance(images, PictureFiles):
-        paths = images.paths.copy()
-        for row, item in enumerate(items):
-            if item is not None and item.image is not None and paths[row] is None:
-                paths[row] = Path(item.image)
-        images = PictureFiles(paths, images.limits)
-    return replace(pairs, texts=texts, images=images)
-
-
-def _find_lost_halves(
-    pairs: PairedSet, known: Mapping[str, Item], is_joined: NDArray[np.bool_]
-) -> dict[int, DataError]:
-    """Find the rows that would cost their items a half, and why.
-
-    `pairs` have the halves that could be filled; `is_joined` says which rows got one.
-    """
-    lost: dict[int, DataError] = {}
-    for row in np.flatnonzero(_lacks_half(pairs)):
-        item = known.get(str(pairs.ids[row]))
-        if item is None:
-            continue
-        has_picture = item.image is not None or item.kind in ("pair", "image")
-        has_text = item.text is not None or item.kind in ("pair", "text")
-        if has_picture and not pairs.images.present[row]:
-            lost[int(row)] = BrokenPicture(_unreadable(item, "picture"))
-        elif has_text and not pairs.texts.present[row]:
-            lost[int(row)] = DataError(_unreadable(item, "text"))
-    if isinstance(pairs.images, Pictures):
-        rows = np.flatnonzero(is_joined)
-        for place, problem in check_pictures(pairs.images[rows]):
-            item = known[str(pairs.ids[rows[place]])]
-            if item.image == _image(pairs, int(rows[place])):
-                lost[int(rows[place])] = BrokenPicture(
-                    f"{problem} It is the picture that the index has of '{item.id}', "
-                    "and without it the pair would be only a text. Give picture and "
-                    "text together, or remove the item first."
-                )
-    return lost
 
 
 def _unreadable(item: Item, what: str) -> str:

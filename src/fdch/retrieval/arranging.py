@@ -56,7 +56,7 @@ def group_results(
 
 
 def _share_most(one: set[str] | None, other: set[str] | None) -> bool:
-    """Say whether two texts are nearly the same; what has none may be."""
+    """Return whether two texts are nearly the same; what has none may be."""
     if one is None or other is None:
         return True
     return len(one & other) >= MIN_SHARED * len(one | other)

@@ -92,7 +92,7 @@ def split_avoided(text: str) -> tuple[str, list[str]]:
 
 
 def contains_phrase(text: str | None, phrases: Sequence[str]) -> bool:
-    """Say whether a text has one of some words, or several in their order.
+    """Return whether a text has one of some words, or several in their order.
 
     >>> contains_phrase("A red bag.", ["Red"]), contains_phrase("reddish", ["red"])
     (True, False)

@@ -82,7 +82,7 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of files or connections."""
+        """Close files or connections."""
         self.store.close()
 
     @classmethod

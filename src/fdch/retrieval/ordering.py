@@ -1,8 +1,9 @@
 """How candidates that were found by their codes are put in order.
 
-By vectors, where the model gives some and the index keeps them; else, where that is
-requested, by how sure the query is of each bit. Words that a text matches bring its
-item nearer by up to `MATCH_WEIGHT` of the bits: the fused distance is
+The nearest candidates are ordered by vectors, where the model gives some and the index
+keeps them; else, where that is requested, by how sure the query is of each bit. All
+others follow in the order of codes. Words that a text matches bring its item nearer by
+up to `MATCH_WEIGHT` of the bits: the fused distance is
 `distance - MATCH_WEIGHT * bits * share`, and the share counts each word by how rare it
 is (`data/word_weights.py`).
 """
@@ -17,13 +18,17 @@ from numpy.typing import NDArray
 from fdch.codes import Codes, weighted_distances
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT
 from fdch.errors import SettingError
-from fdch.evaluation.ordering import QueryOrder
+from fdch.evaluation.ordering import SEARCHED, QueryOrder
 from fdch.index.storage.catalogue.word_table import split_words
 from fdch.index.store import CodeStore, Vectors, WordQuery
 from fdch.retrieval.params import SearchParams
 from fdch.training.ordering import Ordering
 
-_ALONE = 2.0**20  # bits, beside which codes only part ties
+BIT_CANDIDATES = 100  # that weighted bits order
+VECTOR_CANDIDATES = SEARCHED  # that vectors order
+TIED_PLACE = VECTOR_CANDIDATES // 20
+MAX_CANDIDATES = 100_000  # that vectors order where all are equally near
+ALONE = 2.0**20  # bits, beside which codes only part ties
 Real = NDArray[np.float32]
 Shares = NDArray[np.float64]
 
@@ -36,24 +41,56 @@ class Order:
     ordering: Ordering | None = None  # what reads the vectors that an index keeps
 
     def distances(self, query: int, codes: Codes, vectors: Vectors | None) -> Real:
-        """Give how far candidates are from a query; the smallest comes first."""
+        """Return how far candidates are from a query; the smallest comes first."""
         if not isinstance(self.queries, QueryOrder):
             return weighted_distances(self.queries[[query]], codes)[0]
         assert self.ordering is not None and vectors is not None
         return -self.queries[[query]].score(codes, self.ordering.unpack(vectors))[0]
+
+    def least_beyond(self, query: int, bits: int) -> float:
+        """Return a distance that no code falls below which differs in so many bits."""
+        assert not isinstance(self.queries, QueryOrder)
+        sizes = np.sort(np.abs(self.queries[query]))
+        mean = sizes.mean() or 1.0
+        return float(sizes[: max(bits, 0)].sum() / mean)
 
     @property
     def by_vectors(self) -> bool:
         """Whether vectors order, not bits."""
         return self.ordering is not None
 
+    @property
+    def candidates(self) -> int:
+        """How many of the nearest candidates are ordered."""
+        return VECTOR_CANDIDATES if self.by_vectors else BIT_CANDIDATES
+
+
+def count_ordered(distances: NDArray[Any], by_vectors: bool, left_out: int = 0) -> int:
+    """Count the candidates that are put in order: so many of the nearest.
+
+    Vectors also order all that are as near as the last of these, if nearly all are.
+    So equal codes do not come in the order of insertion, however many there are.
+
+    Args:
+        distances: Of the candidates, nearest first.
+        by_vectors: Whether vectors order.
+        left_out: How many items will be left out of the results, at most.
+
+    >>> far, same = np.arange(1000), np.zeros(1000)
+    >>> count_ordered(far, True), count_ordered(same, True), count_ordered(same, False)
+    (500, 1000, 100)
+    """
+    wanted = VECTOR_CANDIDATES if by_vectors else BIT_CANDIDATES
+    count = min(wanted + left_out, len(distances))
+    first = min(TIED_PLACE + left_out, len(distances)) - 1
+    if by_vectors and count and distances[first] == distances[count - 1]:
+        ties = np.searchsorted(distances, distances[count - 1], "right")
+        return min(int(ties), MAX_CANDIDATES)
+    return count
+
 
 def find_ordering(encoder: object) -> Ordering | None:
-    """Return what orders by vectors; None where an encoder gives none.
-
-    A method without vectors may have `reranks` set, to order by how sure the query is
-    of each bit unless the user says otherwise.
-    """
+    """Return what orders by vectors; None where an encoder gives none."""
     found: Ordering | None = getattr(encoder, "ordering", None)
     return found if found is not None and found.bytes else None
 
@@ -70,17 +107,21 @@ class Fusion:
 
     words: Sequence[WordQuery]  # what the texts are matched with, one to each query
     bits: int  # of the codes
-    by_words: bool  # only items that match words, in the order of these
+    weight: float  # bits by which an item is nearer whose text matches all words
+
+    @property
+    def by_words(self) -> bool:
+        """Whether only items that match words are found, in the order of these."""
+        return self.weight == ALONE
 
     def fuse(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
-        """Give distances that words have shortened; some may be below 0."""
-        weight = _ALONE if self.by_words else MATCH_WEIGHT * self.bits
-        return np.asarray(distances - weight * shares)
+        """Return distances that words have shortened; some may be below 0."""
+        return np.asarray(distances - self.weight * shares)
 
     def fuse_order(
         self, distances: NDArray[Any], far: NDArray[Any], shares: Shares
     ) -> NDArray[np.float64]:
-        """Give what orders candidates that are ordered by `far` without words.
+        """Return what orders candidates that are ordered by `far` without words.
 
         The first by it has the smallest distance, and so on; words shorten these.
         """
@@ -89,7 +130,7 @@ class Fusion:
         return self.fuse(ranked, shares)
 
     def scores(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
-        """Give what the probability of results depends on; lower is better."""
+        """Return what the probability of results depends on; lower is better."""
         return np.asarray(distances - SURE_WEIGHT * self.bits * shares)
 
 
@@ -102,17 +143,16 @@ def plan_fusion(
     """
     if params.match == "codes":
         return None
-    by_words = params.match == "words"
     if wrong := find_obstacle(store, texts):
-        if not by_words:
+        if params.match != "words":
             return None
         raise SettingError(
             f"words cannot be matched: {wrong}. Leave out match, or search with "
             "match='codes'."
         )
-    weight = _ALONE if by_words else MATCH_WEIGHT * store.bits
+    weight = ALONE if params.match == "words" else MATCH_WEIGHT * store.bits
     words = [WordQuery(split_words(str(t)), weight, params.radius) for t in texts]
-    return Fusion(words, store.bits, by_words)
+    return Fusion(words, store.bits, weight)
 
 
 def find_obstacle(store: CodeStore, texts: Sequence[object]) -> str:

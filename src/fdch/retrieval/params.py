@@ -110,7 +110,7 @@ class SearchParams:
         return max(self.last or 0, MIN_SORTED)
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         return {**vars(self), "where": [write_condition(c) for c in self.conditions]}
 
 
@@ -230,7 +230,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
 
 
 def is_column(sort: object) -> bool:
-    """Tell whether results can be sorted by something: a name, perhaps behind "-"."""
+    """Return whether results can be sorted by something: a name, perhaps behind "-"."""
     return isinstance(sort, str) and bool(sort.removeprefix("-")) and is_whole(sort)
 
 

@@ -46,7 +46,7 @@ class Queries:
     order: QueryOrder | None = None  # of items' vectors, where the model has them
 
     def facts(self, row: int) -> QueryFacts:
-        """Give what the probability of a query's results depends on."""
+        """Return what the probability of a query's results depends on."""
         outputs = None if self.outputs is None else self.outputs[row]
         words = None if self.words is None else int(self.words[row])
         return QueryFacts(self.kinds[row], outputs, words)
@@ -115,7 +115,7 @@ def _texts(texts: Sequence[Text]) -> Texts:
 
 
 def _split_by_kind(pictures: Sequence[Picture]) -> Iterator[Images]:
-    """Give runs of pictures of one kind that fit into memory."""
+    """Yield runs of pictures of one kind that fit into memory."""
     kinds = [_kind(picture) for picture in pictures]
     start = 0
     for stop in range(1, len(pictures) + 1):

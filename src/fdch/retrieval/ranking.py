@@ -1,15 +1,17 @@
-"""Ranking: what is near some queries, in order, with probabilities."""
+"""Ranking: what is near some queries, in order, with probabilities.
+
+It begins with the first items of an order (`candidates.py`). It finds more where too
+many of them are left out: for having a word to avoid, for not being probable enough,
+or for being put under another one as its near-duplicate.
+"""
 
 from dataclasses import replace
-from typing import Any
-
-from numpy.typing import NDArray
 
 from fdch.errors import SettingError
 from fdch.evaluation.calibration.model import FUSED, WEIGHTED, Calibration
 from fdch.index.store import Answer, CodeStore
 from fdch.retrieval.arranging import LOOKAHEAD, Sorting, group_results
-from fdch.retrieval.candidates import MAX_CANDIDATES, Candidates, Pool
+from fdch.retrieval.candidates import Candidates, Pool
 from fdch.retrieval.composed import contains_phrase
 from fdch.retrieval.ordering import Fusion, Order
 from fdch.retrieval.params import SearchParams
@@ -17,15 +19,11 @@ from fdch.retrieval.queries import Queries
 from fdch.retrieval.results import Result, Results, mark_words
 
 GROWTH = 4
-MAX_READ = 20_000  # items whose texts are looked at
+MAX_READ = 20_000  # items of which some are left out
 
 
 class Ranking:
-    """Finds what is near some queries, orders it, and adds the probabilities.
-
-    The order of all items of an index is the same for every page of results. Its
-    beginning is found first, and more of it where too many items are left out.
-    """
+    """Finds what is near some queries, orders it, and adds the probabilities."""
 
     def __init__(
         self,
@@ -37,35 +35,27 @@ class Ranking:
         fusion: Fusion | None = None,
     ) -> None:
         self.store, self.calibration = store, calibration
-        self.queries, self.params, self.fusion = queries, params, fusion
+        self.queries, self.params = queries, params
         self.sorting = None if params.sort is None else Sorting(store, params.sort)
-        self.order = None if self.sorting else order  # a column's values order
+        order = None if self.sorting else order  # a column's values order
         if params.min_probability is not None:
             self._require_probabilities()
         # probabilities are known by codes, by codes whose bits are weighted, and by
         # codes and words
-        self.is_weighted = self.order is not None and not self.order.by_vectors
-        by_codes = WEIGHTED if self.is_weighted else "plain"
+        by_codes = WEIGHTED if order is not None and not order.by_vectors else "plain"
         by_words = calibration if fusion else None
         self.scores = [
             FUSED if by_words and by_words.knows(kind, FUSED) else by_codes
             for kind in queries.kinds
         ]
-        self.candidates = Candidates(
-            store, queries, params, self.order, fusion, self.scores
-        )
+        self.candidates = Candidates(store, queries, params, order, fusion, self.scores)
         self.avoided = queries.avoided or [()] * len(queries.kinds)
-        # by weighted bits, items that lie farther away may be more probable: each
-        # stage says if there is another, so that none is passed over
-        self.ends_by_stage = self.is_weighted and params.min_probability is not None
 
     def results(self) -> list[Results]:
         """Find and rank what is near each query."""
         params, count = self.params, self.params.last
         if self.sorting is not None:
             count = params.sorted_candidates
-        elif count is not None and self.ends_by_stage:
-            count = self.candidates.stages.results
         elif count is not None and params.group is not None:
             count += LOOKAHEAD
         answers = self.candidates.find(range(len(self.queries.codes)), count)
@@ -85,24 +75,17 @@ class Ranking:
     def _rank(self, row: int, answer: Answer, pool: Pool, count: int | None) -> Results:
         """Make results of what was found; find more where too much is left out."""
         params = self.params
-        is_read = bool(self.avoided[row]) or params.group is not None
-        most = max(MAX_READ if is_read else MAX_CANDIDATES, count or 0)
-        growth = 2 if self.ends_by_stage else GROWTH
         while True:
             kept = self._results(row, answer, pool)
-            # of results at one distance, those of one kind may be less probable than
-            # the others: they are left out, and farther ones take their place
-            is_end = pool.is_all or not self._may_continue(row, answer, pool, kept)
-            is_end = is_end or count is None or count >= most
-            if not is_end:
-                kept = {place: one for place, one in kept.items() if place < pool.final}
+            is_end = count is None or count >= MAX_READ or pool.is_all
+            is_end = is_end or not self._may_continue(row, answer, pool)
             ranked = list(kept.values())
             if params.group is not None:
                 codes = answer.codes[list(kept)]
                 ranked = group_results(ranked, codes, params.group, is_end)
             if is_end or count is None or len(ranked) >= (params.last or 0):
                 break
-            count = min(count * growth, most)
+            count = min(count * GROWTH, MAX_READ)
             [(answer, pool)] = self.candidates.find([row], count)
         notes: tuple[str, ...] = ()
         if self.sorting is not None:
@@ -127,45 +110,34 @@ class Ranking:
             if item is not None and item.id not in self.candidates.without[row]
         ]
         places, items = [place for place, _ in known], [item for _, item in known]
-        bits, score = answer.distances[places], self.scores[row]
-        distances: NDArray[Any] = bits
-        if score == FUSED and self.fusion is not None and answer.shares is not None:
-            distances = self.fusion.scores(bits, answer.shares[places])
-        elif self.order is not None and score == WEIGHTED and places:
-            distances = self.order.distances(row, answer.codes[places], None)
         probabilities: list[float | None] = [None] * len(items)
         if self.calibration is not None and items:
-            by_codes = self.fusion is None and (self.order is None or self.is_weighted)
+            shares = None if answer.shares is None else answer.shares[places]
+            distances, codes = answer.distances[places], answer.codes[places]
             probabilities = self.calibration.probabilities(
                 self.queries.facts(row),
                 [item.kind for item in items],
-                distances,
+                self.candidates.score(row, distances, codes, shares),
                 answer.scanned,
-                score,
-                float(distances[0]) if by_codes else pool.nearest,
+                self.scores[row],
+                pool.nearest,
             )
         least, avoided = self.params.min_probability, self.avoided[row]
         return {
-            place: Result(item, int(bits[at]), probabilities[at])
-            for at, (place, item) in enumerate(known)
-            if (least is None or (probabilities[at] or 0) >= least)
+            place: Result(item, int(answer.distances[place]), probability)
+            for (place, item), probability in zip(known, probabilities, strict=True)
+            if (least is None or (probability or 0) >= least)
             and not (avoided and contains_phrase(item.text, avoided))
         }
 
-    def _may_continue(
-        self, row: int, answer: Answer, pool: Pool, kept: dict[int, Result]
-    ) -> bool:
-        """Say whether items farther than those found may be probable enough."""
+    def _may_continue(self, row: int, answer: Answer, pool: Pool) -> bool:
+        """Return whether other items than those found may be probable enough."""
         least = self.params.min_probability
         if least is None or self.calibration is None:
             return True
-        if self.ends_by_stage:
-            return any(place >= pool.final for place in kept)
-        if self.fusion is not None and self.fusion.by_words:
-            return False
-        ends, score = (pool.nearest, pool.farthest), self.scores[row]
+        facts, ends = self.queries.facts(row), (pool.nearest, pool.farthest)
         return self.calibration.may_reach(
-            self.queries.facts(row), least, ends, answer.scanned, score
+            facts, least, ends, answer.scanned, self.scores[row]
         )
 
     def _require_probabilities(self) -> None:

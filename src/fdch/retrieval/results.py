@@ -73,7 +73,7 @@ class Result:
         return self.item.columns
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         similar = {} if self.similar is None else {"similar": list(self.similar)}
         return {
             "id": self.id,
@@ -154,7 +154,7 @@ class Results(Sequence[Result]):
             yield bits, probable, each.id, text[:_SHOWN], labels
 
     def to_json(self) -> dict[str, Any]:
-        """Give the document of `fdch search --json`."""
+        """Return the document of `fdch search --json`."""
         return {
             "query": dict(self.query),
             "results": [result.to_json() for result in self.results],
@@ -186,7 +186,7 @@ def mark_words(text: str | None, words: Sequence[str]) -> tuple[Match, ...]:
 
 
 def _parts(run: str) -> Iterator[tuple[int, int, str]]:
-    """Give the words of letters that stand together: one, or parts that overlap."""
+    """Yield the words of letters that stand together: one, or parts that overlap."""
     words = split_words(run)
     if len(words) == 1:
         yield 0, len(run), words[0]

@@ -113,7 +113,7 @@ class Searcher(SearchMethods[Text, Picture]):
         return [replace(found[at], milliseconds=share) for at in range(len(queries))]
 
     def reads(self, text: str, params: SearchParams | None = None) -> bool:
-        """Tell whether a text has a word that the model knows, or that is found."""
+        """Return whether a text has a word that the model knows, or that is found."""
         vocabulary = self.encoder.inputs.vocabulary
         if vocabulary is None or vocabulary.reads(text):
             return True
@@ -207,19 +207,18 @@ class Searcher(SearchMethods[Text, Picture]):
             return None
         if queries.order is not None and self.index.store.vector_bytes:
             return Order(queries.order, find_ordering(self.encoder))
+        if not params.rerank:
+            return None
         if queries.outputs is None:
-            if not params.rerank:
-                return None
             raise SettingError(
                 "an item of this index has only its code, so it cannot re-rank. Search "
                 "by its text or picture instead."
             )
-        is_default = getattr(self.encoder, "reranks", False)
-        return Order(queries.outputs) if params.rerank or is_default else None
+        return Order(queries.outputs)
 
 
 def _find_texts(kind: QueryKind, queries: Sequence[Any]) -> Sequence[object]:
-    """Give the texts whose words are matched: "" for a query of parts without any."""
+    """Return the texts whose words are matched: "" for a query of parts without any."""
     if kind == "text":
         return queries
     texts = [each.text for each in queries] if kind == "composed" else []

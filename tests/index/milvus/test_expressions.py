@@ -13,7 +13,6 @@ from fdch.index.milvus.expressions import (
     column_of,
     expression,
     id_expression,
-    label_bounds,
     literal,
 )
 from fdch.index.store import Condition
@@ -84,16 +83,10 @@ def test_cells_keep_what_filters_and_display_need():
     assert cell_forms(None) == {"v": None}
 
 
-def test_labels_that_are_numbers_are_bounded_apart():
-    assert label_bounds(["dog", "10", "9.0"]) == {
-        "t0": "10",
-        "t1": "dog",
-        "w0": "dog",
-        "w1": "dog",
-        "n0": 9.0,
-        "n1": 10,
-        "n": ["10", "9"],
-    }
+@pytest.mark.parametrize("operator", ["<", ">=", "^="])
+def test_labels_have_no_order(operator):
+    with pytest.raises(DataError, match="labels on Milvus are compared with ="):
+        expression([Condition("label", operator, ("dog",))])
 
 
 def test_truths_are_asked_for_as_json_writes_them_too():

@@ -1,5 +1,6 @@
 """A model kept on a real server."""
 
+import base64
 import os
 import stat
 import subprocess
@@ -8,8 +9,8 @@ import sys
 import pytest
 
 from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.index.milvus import MilvusStore
-from fdch.index.milvus.model import PIECE_BYTES, ModelCollection, list_files
+from fdch.index.milvus import MilvusStore, model
+from fdch.index.milvus.model import PIECE_BYTES
 
 FILES = {
     "run.json": b'{"method": "fdch"}',
@@ -34,16 +35,10 @@ def write(folder, files):
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    return folder
 
 
 def read(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def load(store, folder):
-    models = ModelCollection(store._connection)
-    models.write_files(store._described.generation, folder)
 
 
 def pieces(store):
@@ -84,26 +79,22 @@ def test_an_index_without_a_model_says_so(milvus_url):
 
 
 @pytest.mark.slow
-def test_a_model_is_checked(store, tmp_path):
-    change(store, "/run.json/0", "bmV4")
-    with pytest.raises(DamagedIndex, match=r"'run.json' is not as it was written"):
-        load(store, tmp_path / "damaged")
-    assert "run.json" not in read(tmp_path / "damaged")
-    change(store, "/run.json/0", "?")
-    with pytest.raises(DamagedIndex, match=r"piece of 'run.json' is missing or dam"):
-        load(store, tmp_path / "damaged")
-    for listed, message in [
-        ('[["../evil", 1, ""]]', "list of files"),
-        ('[["a", 99999999999999, ""]]', "claims more"),
-        ('[["a", -1, ""]]', "list of files"),
-        ('[["a"]]', "list of files"),
-        ("[]", "list of files"),
-        ("5", "list of files"),
-        ("[" * 9000, "list of files"),
-    ]:
-        change(store, "/files", listed)
-        with pytest.raises(DamagedIndex, match=message):
-            store.model_folder()
+def test_a_model_is_checked(store, monkeypatch):
+    change(store, "/1", base64.b64encode(bytes(PIECE_BYTES)).decode())
+    with pytest.raises(DamagedIndex, match="it is not as it was written"):
+        store.model_folder()
+    change(store, "/1", "?")
+    with pytest.raises(DamagedIndex, match="a piece is missing or damaged"):
+        store.model_folder()
+    monkeypatch.setattr(model, "MAX_BYTES", 9)
+    with pytest.raises(DamagedIndex, match="was not made by fdch"):
+        store.model_folder()
+
+
+def test_a_model_too_large_is_refused(milvus_url, monkeypatch):
+    monkeypatch.setattr(model, "MAX_BYTES", 9)
+    with pytest.raises(IndexFolderError, match="a model kept on Milvus has at most 9"):
+        MilvusStore.create(milvus_url, 16, write_files)
 
 
 @pytest.mark.slow
@@ -125,18 +116,3 @@ def test_a_copy_that_a_killed_process_left_is_cleared_away(
     assert list(tmp_path.iterdir()) == [folder.parent] != [left]
     store.close()
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("name", [".hidden", "a b", "é", "x" * 101])
-def test_odd_names_are_refused(name, tmp_path):
-    folder = write(tmp_path / "odd", {name: b""})
-    with pytest.raises(IndexFolderError, match="no plain file with a plain name"):
-        list_files(folder)
-
-
-def test_folders_and_nothing_are_refused(tmp_path):
-    with pytest.raises(IndexFolderError, match="has 0 files"):
-        list_files(tmp_path)
-    (tmp_path / "checkpoints").mkdir()
-    with pytest.raises(IndexFolderError, match="'checkpoints' is no plain file"):
-        list_files(tmp_path)

@@ -7,7 +7,7 @@ from fdch.errors import IndexFolderError
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import NUMBER, id_expression
 from fdch.index.milvus.schema import CODE, Row, row_bytes
-from fdch.index.milvus.searching import MAX_HITS, METRIC, batches
+from fdch.index.milvus.searching import METRIC, batches
 
 INDEX_TYPE = "BIN_FLAT"
 STRONG = "Strong"
@@ -32,7 +32,7 @@ class Collection:
         return self.connection.call(function, self.name, **options)
 
     def exists(self) -> bool:
-        """Tell whether the server has it."""
+        """Return whether the server has it."""
         return bool(self.call("has_collection"))
 
     def description(self) -> str:
@@ -93,26 +93,6 @@ class Collection:
     def some(self, fields: list[str], count: int, filter: str = ALL) -> list[Row]:
         """Return some rows that match an expression, in any order."""
         return self.query(filter, fields, limit=count)
-
-    def numbers(self, inside: str = ALL) -> list[int]:
-        """Return all insertion numbers, rising, in requests that are whole."""
-        rows = self.query(inside, [NUMBER], limit=MAX_HITS)
-        found = sorted({row[NUMBER] for row in rows})
-        if len(rows) < MAX_HITS or len(found) == 1:
-            return found
-        middle = found[(len(found) - 1) // 2]
-        return [
-            *self.numbers(f"{inside} and {NUMBER} <= {middle}"),
-            *self.numbers(f"{inside} and {NUMBER} > {middle}"),
-        ]
-
-    def between(
-        self, first: int, last: int, fields: list[str], filter: str = ""
-    ) -> list[Row]:
-        """Return the rows of some insertion numbers, under an expression or none."""
-        inside = f"{NUMBER} >= {first} and {NUMBER} <= {last}"
-        inside += f" and ({filter})" if filter else ""
-        return self.query(inside, fields, limit=MAX_HITS)
 
     def query(
         self,

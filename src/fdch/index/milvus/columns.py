@@ -1,14 +1,12 @@
-"""What the columns of a collection hold: types, counts, values that no item has.
+"""What the columns of a collection hold: types, and values that no item has.
 
-Milvus 2.3 counts nothing by value: all rows are read, in pages of insertion numbers,
-so there is a maximum. Types and notes look at some rows only.
+Types and notes look at some rows only. Milvus 2.3 counts nothing by value.
 """
 
-from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fdch.index.column_types import ColumnCounter, find_types
+from fdch.index.column_types import find_types
 from fdch.index.condition_notes import note_missing, note_range
 from fdch.index.milvus.collection import ALL, Collection
 from fdch.index.milvus.expressions import (
@@ -19,25 +17,11 @@ from fdch.index.milvus.expressions import (
     misfit_expression,
 )
 from fdch.index.milvus.schema import columns_of, read_item
-from fdch.index.storage.catalogue.facets import other_conditions
 from fdch.index.storage.catalogue.filters import require_columns
-from fdch.index.storage.catalogue.items import Value, cell_rows, spelled
-from fdch.index.store import (
-    LABEL,
-    Cell,
-    ColumnFacts,
-    ColumnType,
-    Condition,
-    Contents,
-    Facets,
-    Item,
-    Operator,
-)
+from fdch.index.storage.catalogue.items import spelled
+from fdch.index.store import LABEL, Cell, ColumnType, Condition, Item, Operator
 
-MAX_COUNTED = 100_000
-ROWS_AT_A_TIME = 500  # cells of 64 KiB: 33 MB at most, where labels are not long too
 SAMPLED = 200  # rows that types and notes are found by
-SHOWN = 100  # items whose columns an error names
 FIELDS = [LABELS, CELLS, "about"]
 
 
@@ -90,83 +74,8 @@ class Columns:
                     notes.append(note_missing(condition, value, type, look))
         return tuple(dict.fromkeys(notes))
 
-    def contents(self, most: int) -> Contents:
-        """Count all rows, or say why not."""
-        if why := _uncounted(self._collection.count()):
-            return Contents(uncounted=why)
-        return count_items(_items(self._collection), most, self._chosen)
-
-    def facets(
-        self, where: Sequence[Condition], most: int, near: Container[str] | None
-    ) -> Facets:
-        """Count values of the items that match conditions, and have some ids."""
-        if why := _uncounted(items := self._collection.count()):
-            return Facets(items, {}, {LABEL: why})
-        counted: dict[tuple[Condition, ...], _Counts] = {}
-
-        def count(conditions: tuple[Condition, ...]) -> _Counts:
-            if conditions not in counted:
-                counted[conditions] = _Counts()
-                for item in _items(self._collection, self.expression(conditions)):
-                    if near is None or item.id in near:
-                        counted[conditions].take(item)
-            return counted[conditions]
-
-        names = {LABEL, *count(()).columns}
-        columns = {
-            name: count(other_conditions(where, name)).rank(name, most)
-            for name in sorted(names)
-        }
-        return Facets(count(tuple(where)).items, columns)
-
     def _names(self) -> set[str]:
-        return columns_of(self._collection.some([CELLS], SHOWN))
-
-
-def count_items(
-    items: Iterable[Item], most: int, types: Mapping[str, ColumnType] | None = None
-) -> Contents:
-    """Count items by kind and by cell, as an index folder does, ties in its order."""
-    kinds, values = Counter[str](), _Counts()
-    counters: dict[str, ColumnCounter] = {}
-    for item in items:
-        kinds[item.kind] += 1
-        values.take(item)
-        for name, cell in item.columns.items():
-            counters.setdefault(name, ColumnCounter()).take(item.id, cell)
-    columns: dict[str, ColumnFacts] = {}
-    extremes: dict[str, tuple[float, float]] = {}
-    for name in values.columns.keys() - {LABEL}:
-        facts = counters[name].facts(values.items, (types or {}).get(name))
-        assert facts is not None
-        columns[name] = facts
-        numbers = [each for each in values.columns[name] if not isinstance(each, str)]
-        if facts.type == "number" and numbers:
-            extremes[name] = (min(numbers), max(numbers))
-    facets = {name: values.rank(name, most) for name in values.columns}
-    distinct = {column: len(counted) for column, counted in values.columns.items()}
-    return Contents(facets, extremes, dict(kinds), None, distinct, columns)
-
-
-class _Counts:
-    """Counts items by column and value, each with one of its spellings."""
-
-    def __init__(self) -> None:
-        self.items = 0
-        self.columns: dict[str, dict[Value, tuple[int, Cell]]] = {}
-
-    def take(self, item: Item) -> None:
-        self.items += 1
-        for column, value, written in cell_rows(item.labels, dict(item.columns)):
-            values = self.columns.setdefault(column, {})
-            count, shown = values.get(value, (0, written or value))
-            values[value] = (count + 1, shown)
-
-    def rank(self, column: str, most: int) -> list[tuple[Cell, int]]:
-        """Return the most frequent values; ties as SQLite sorts, numbers first."""
-        values = self.columns.get(column, {})
-        ranked = sorted(values, key=lambda v: (-values[v][0], isinstance(v, str), v))
-        return [(values[v][1], values[v][0]) for v in ranked[:most]]
+        return columns_of(self._collection.some([CELLS], SAMPLED))
 
 
 @dataclass(frozen=True)
@@ -205,22 +114,6 @@ class _Look:
         return [cell for i in items if (cell := i.columns.get(self.column)) is not None]
 
 
-def _items(collection: Collection, filter: str = "") -> Iterable[Item]:
-    numbers = collection.numbers(f"({filter})" if filter else ALL)
-    for start in range(0, len(numbers), ROWS_AT_A_TIME):
-        some = numbers[start : start + ROWS_AT_A_TIME]
-        yield from _read(collection.between(some[0], some[-1], FIELDS, filter))
-
-
 def _read(rows: Iterable[Mapping[str, object]]) -> Iterable[Item]:
     """Read items from rows without their texts."""
     return (read_item({**row, "text": ""}) for row in rows)
-
-
-def _uncounted(items: int) -> str | None:
-    if items <= MAX_COUNTED:
-        return None
-    return (
-        f"a collection on Milvus is counted by value up to {MAX_COUNTED:,} items; this "
-        f"one has {items:,}."
-    )

@@ -52,7 +52,7 @@ class Connection:
             wait = min(2 * wait, LONGEST_WAIT)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._client.close()
 
 

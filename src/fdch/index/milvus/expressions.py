@@ -21,7 +21,6 @@ from fdch.index.store import LABEL, Cell, ColumnType, Condition
 CELLS = "cells"
 LABELS = "labels"
 NUMBER = "number"
-BOUNDS = "labels"  # no key of a column, which begin with "c"
 OPERATORS = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
@@ -50,21 +49,6 @@ def cell_forms(cell: Cell) -> dict[str, Cell]:
         if date is not None:
             forms |= {"d0": date.start.timestamp(), "d1": date.end.timestamp()}
     return forms if isinstance(cell, str) else {**forms, "v": cell}
-
-
-def label_bounds(labels: Sequence[str]) -> dict[str, object]:
-    """Give the least and greatest label: of all, of words, and of numbers.
-
-    >>> label_bounds(["dog", "7", "cat"])["w1"]
-    'dog'
-    """
-    numbers = [n for n in map(as_number, labels) if n is not None]
-    words = [label for label in labels if as_number(label) is None]
-    bounds: dict[str, object] = {}
-    for form, values in (("t", labels), ("w", words), ("n", numbers)):
-        if values:
-            bounds |= {f"{form}0": min(values), f"{form}1": max(values)}
-    return bounds | ({"n": [_spelled_once(n) for n in numbers]} if numbers else {})
 
 
 def literal(text: str) -> str:
@@ -111,6 +95,12 @@ def misfit_expression(column: str, type: ColumnType) -> str:
 def _one(condition: Condition, type: ColumnType) -> str:
     check_condition(condition, type)
     operator = "=" if condition.operator == "in" else condition.operator
+    if condition.column == LABEL and operator not in ("=", "!="):
+        raise DataError(
+            f"labels on Milvus are compared with =, != and 'in'; got '{operator}' with "
+            f"'{condition.values[0][:60]}'. Name whole labels with 'label in a,b', or "
+            "use an index folder."
+        )
     if operator == "^=":
         return _begin(condition.column, condition.values[0])
     compare = _compare_labels if condition.column == LABEL else _compare_cell
@@ -133,11 +123,6 @@ def _one(condition: Condition, type: ColumnType) -> str:
 
 def _begin(column: str, value: str) -> str:
     """Demand a cell that begins with a text."""
-    if column == LABEL:
-        raise DataError(
-            f"labels on Milvus have no beginnings to compare ('{value[:60]}'). Name "
-            "whole labels with 'label in a,b', or use an index folder."
-        )
     place = f'{CELLS}["{cell_key(column)}"]["t"]'
     after = text_after(value) if value else None
     least = f"({place} >= {literal(value)})"
@@ -181,30 +166,11 @@ def _compare_cell(column: str, operator: str, value: str) -> str:
 
 
 def _compare_labels(column: str, operator: str, value: str) -> str:
-    """Compare with any label, by the least and the greatest of them.
-
-    Labels that are numbers are kept apart from words (see `label_bounds`). "!="
-    demands labels of which none is the value.
-    """
-    place = f'{CELLS}["{BOUNDS}"]'
-    number = as_number(value)
-    if operator in ("=", "!="):
-        if number is None:
-            equal = f"array_contains({LABELS}, {literal(value)})"
-        else:
-            equal = f'json_contains({place}["n"], {literal(_spelled_once(number))})'
-        return equal if operator == "=" else f"(exists {place}) and (not ({equal}))"
-    bound = 0 if operator in ("<", "<=") else 1
-    if number is None:
-        return _compare(f'{place}["t{bound}"]', operator, literal(value))
-    by_number = _compare(f'{place}["n{bound}"]', operator, repr(number))
-    by_word = _compare(f'{place}["w{bound}"]', operator, literal(value))
-    return f"({by_number}) or ({by_word})"
-
-
-def _spelled_once(number: int | float) -> str:
-    """Write equal numbers alike."""
-    return str(int(number)) if number == int(number) else repr(number)
+    """Compare with any label; "!=" demands labels of which none is the value."""
+    equal = f"array_contains({LABELS}, {literal(value)})"
+    if operator == "=":
+        return equal
+    return f"(array_length({LABELS}) != 0) and (not ({equal}))"
 
 
 def _compare(place: str, operator: str, value: str) -> str:

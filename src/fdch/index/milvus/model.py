@@ -1,48 +1,35 @@
-"""The model's files in a collection beside the codes, in pieces under checksums.
+"""The model's files in a collection beside the codes: one archive, in pieces.
 
 Milvus has no files: each piece is a row of text. A model is sent under a generation
-of its own, which the collection of codes names. Files of other generations, left by
-processes that were killed, are deleted once an index is made.
+of its own, which the collection of codes names, with the archive's checksum. Pieces of
+other generations, left by processes that were killed, are deleted once an index is
+made.
 """
 
 import base64
-import binascii
 import hashlib
-import json
-import re
 import secrets
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
+from zipfile import BadZipFile, ZipFile
 
 from fdch.errors import DamagedIndex, IndexFolderError
-from fdch.files import write_whole
 from fdch.index.milvus.collection import STRONG, Collection
 from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import literal
+from fdch.index.milvus.schema import Description
 from fdch.index.milvus.searching import batches
 from fdch.index.storage.files.layout import MODEL
 from fdch.index.storage.files.staging import clear_staging, staging_folder
 
-MARK = "fdch model, format 1"
+MARK = "fdch model, format 2"
 PIECE_BYTES = 48_000  # 64,000 letters; Milvus takes 65,535
 MAX_BYTES = 2 * 2**30
-MAX_FILES = 64
-LIST = "files"
 VECTOR = "unused"  # Milvus demands one in every collection
-SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 PIECES_A_REQUEST = 100
-
-
-class Kept(NamedTuple):
-    """A file as the list of files knows it."""
-
-    name: str
-    size: int
-    digest: str
 
 
 @contextmanager
@@ -55,24 +42,6 @@ def passing_folder() -> Iterator[Path]:
         yield staging / MODEL
 
 
-def list_files(folder: Path) -> list[Path]:
-    """List a model's files; refuse what cannot be kept on a server."""
-    paths = sorted(folder.iterdir())
-    odd = [p.name for p in paths if not p.is_file() or not SAFE_NAME.fullmatch(p.name)]
-    if odd:
-        raise IndexFolderError(
-            f"'{folder}' cannot be kept on Milvus: '{odd[0]}' is no plain file with a "
-            "plain name."
-        )
-    size = sum(path.stat().st_size for path in paths)
-    if size > MAX_BYTES or not 1 <= len(paths) <= MAX_FILES:
-        raise IndexFolderError(
-            f"'{folder}' has {len(paths)} files of {size:,} bytes; a model kept on "
-            f"Milvus has 1 to {MAX_FILES} files of at most {MAX_BYTES:,} bytes."
-        )
-    return paths
-
-
 class ModelCollection(Collection):
     """The collection of model files that belongs to one of codes."""
 
@@ -80,7 +49,7 @@ class ModelCollection(Collection):
         super().__init__(connection, connection.address.model_collection, VECTOR)
 
     def is_ours(self) -> bool:
-        """Tell whether it is there and was made by fdch."""
+        """Return whether it is there and was made by fdch."""
         return self.exists() and self.description() == MARK
 
     def require_usable(self) -> None:
@@ -92,31 +61,51 @@ class ModelCollection(Collection):
                 "fdch leaves this one alone."
             )
 
-    def save(self, generation: str, folder: Path) -> None:
-        """Send the files of a folder, to be found by their generation."""
-        paths = list_files(folder)
+    def save(self, generation: str, folder: Path) -> tuple[int, str]:
+        """Send the files of a folder, to be found by their generation.
+
+        Returns:
+            Size and checksum of their archive.
+        """
         if not self.exists():
             self.create(_make_schema())
         self.load()
-        kept = [self._send(generation, path) for path in paths]
-        self.call("upsert", data=[_row(LIST, generation, json.dumps(kept))])
+        with tempfile.TemporaryFile() as file:
+            with ZipFile(file, "w") as archive:
+                for path in sorted(folder.rglob("*")):
+                    archive.write(path, path.relative_to(folder))
+            size = file.tell()
+            if size > MAX_BYTES:
+                raise IndexFolderError(
+                    f"'{folder}' has {size:,} bytes; a model kept on Milvus has at "
+                    f"most {MAX_BYTES:,}."
+                )
+            digest = _digest(file)
+            for numbers in batches(_numbers(size), PIECES_A_REQUEST):
+                rows = [_row(generation, n, file.read(PIECE_BYTES)) for n in numbers]
+                self.call("upsert", data=rows)
+        return size, digest
 
-    def write_files(self, generation: str, into: Path) -> None:
-        """Write the files of a generation into a folder, as they were sent."""
-        if not self.exists():
+    def write_files(self, described: Description, into: Path) -> None:
+        """Write the files of a collection's model into a folder, as they were sent."""
+        size, digest = described.model_bytes, described.model_digest
+        if not size or not self.exists():
             raise self._lost("it was never saved")
-        if not self.is_ours():
+        if not self.is_ours() or size > MAX_BYTES:
             raise self._lost(f"'{self.name}' was not made by fdch")
         self.load()
-        files = self._read_list(generation)
-        into.mkdir(parents=True, exist_ok=True)
-        for kept in files:
-            write_whole(into / kept.name, partial(self._receive, generation, kept))
-
-    def is_saved(self, generation: str) -> bool:
-        """Tell whether the files of a generation have all been sent, and are there."""
-        key = f"{generation}/{LIST}"
-        return self.is_ours() and key in self._contents([key])
+        with tempfile.TemporaryFile() as file:
+            for piece in self._pieces(described.generation, size):
+                file.write(piece)
+            if file.tell() != size or _digest(file) != digest:
+                raise self._lost("it is not as it was written")
+            try:
+                with ZipFile(file) as archive:
+                    if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
+                        raise self._lost(f"it has more than {MAX_BYTES:,} bytes")
+                    archive.extractall(into)
+            except BadZipFile as problem:
+                raise self._lost(str(problem)) from problem
 
     def forget(self, generation: str, operator: str = "==") -> None:
         """Delete the files of one generation, or with "!=" those of all others."""
@@ -128,62 +117,15 @@ class ModelCollection(Collection):
         if self.is_ours():
             super().drop()
 
-    def _send(self, generation: str, path: Path) -> Kept:
-        digest, size = hashlib.blake2b(digest_size=16), 0
-        rows: list[dict[str, Any]] = []
-        with path.open("rb") as opened:
-            while piece := opened.read(PIECE_BYTES):
-                digest.update(piece)
-                key = f"{path.name}/{size // PIECE_BYTES}"
-                rows.append(_row(key, generation, base64.b64encode(piece).decode()))
-                size += len(piece)
-                if len(rows) == PIECES_A_REQUEST:
-                    self.call("upsert", data=rows)
-                    rows = []
-        if rows:
-            self.call("upsert", data=rows)
-        return Kept(path.name, size, digest.hexdigest())
-
-    def _read_list(self, generation: str) -> list[Kept]:
-        key = f"{generation}/{LIST}"
-        contents = self._contents([key])
-        try:
-            files = [Kept(*entry) for entry in json.loads(contents[key])]
-            is_plain = all(
-                type(each.size) is int
-                and each.size >= 0
-                and SAFE_NAME.fullmatch(each.name)
-                for each in files
-            )
-        except (KeyError, ValueError, TypeError, RecursionError):
-            is_plain = False
-        if not is_plain or not 1 <= len(files) <= MAX_FILES:
-            raise self._lost("its list of files is missing or damaged")
-        if sum(kept.size for kept in files) > MAX_BYTES:
-            raise self._lost(f"it claims more than {MAX_BYTES:,} bytes")
-        return files
-
-    def _receive(self, generation: str, kept: Kept, path: Path) -> None:
-        digest, size = hashlib.blake2b(digest_size=16), 0
-        with path.open("wb") as opened:
-            for piece in self._pieces(generation, kept):
-                digest.update(piece)
-                size += opened.write(piece)
-        if (size, digest.hexdigest()) != (kept.size, kept.digest):
-            raise self._lost(f"'{kept.name}' is not as it was written")
-
-    def _pieces(self, generation: str, kept: Kept) -> Iterator[bytes]:
-        count = -(-kept.size // PIECE_BYTES)
-        keys = [f"{generation}/{kept.name}/{number}" for number in range(count)]
+    def _pieces(self, generation: str, size: int) -> Iterator[bytes]:
+        keys = [f"{generation}/{number}" for number in _numbers(size)]
         for part in batches(keys, PIECES_A_REQUEST):
             contents = self._contents(part)
             for key in part:
                 try:
                     yield base64.b64decode(contents[key], validate=True)
-                except (KeyError, binascii.Error, ValueError):
-                    raise self._lost(
-                        f"a piece of '{kept.name}' is missing or damaged"
-                    ) from None
+                except (KeyError, ValueError):
+                    raise self._lost("a piece is missing or damaged") from None
 
     def _contents(self, keys: Sequence[str]) -> dict[str, str]:
         wanted = f"key in [{', '.join(map(literal, keys))}]"
@@ -211,6 +153,22 @@ def _make_schema() -> Any:
     return schema
 
 
-def _row(key: str, generation: str, content: str) -> dict[str, Any]:
-    row = {"key": f"{generation}/{key}", "generation": generation, "content": content}
-    return {**row, VECTOR: b"\0"}
+def _row(generation: str, number: int, piece: bytes) -> dict[str, Any]:
+    content = base64.b64encode(piece).decode()
+    row = {"key": f"{generation}/{number}", "generation": generation}
+    return {**row, "content": content, VECTOR: b"\0"}
+
+
+def _numbers(size: int) -> range:
+    """Return the numbers of the pieces of so many bytes."""
+    return range(-(-size // PIECE_BYTES))
+
+
+def _digest(file: BinaryIO) -> str:
+    """Hash a file from its start, and go back there."""
+    digest = hashlib.blake2b(digest_size=16)
+    file.seek(0)
+    while block := file.read(1 << 20):
+        digest.update(block)
+    file.seek(0)
+    return digest.hexdigest()

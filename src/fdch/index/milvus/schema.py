@@ -15,19 +15,17 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.expressions import (
-    BOUNDS,
     CELLS,
     LABELS,
     NUMBER,
     cell_forms,
     cell_key,
     column_of,
-    label_bounds,
 )
 from fdch.index.storage.catalogue.items import from_row, to_row
 from fdch.index.store import ColumnType, Item, Kind, Vectors, check_items
 
-FORMAT = 1
+FORMAT = 2
 CODE = "code"
 VECTOR = "vector"  # as text: Milvus 2.3 takes one field of vectors
 MAX_ID_BYTES = 4096  # of 1,024 characters
@@ -49,6 +47,8 @@ class Description:
     generation: str  # of the model's files
     vector_bytes: int = 0
     types: dict[str, ColumnType] = field(default_factory=dict)  # as they were chosen
+    model_bytes: int = 0  # of the archive of the model's files; 0 without a model
+    model_digest: str = ""
 
     def write(self) -> str:
         """Write the document that marks a collection as made by fdch."""
@@ -68,18 +68,19 @@ class Description:
         if version != FORMAT:
             raise IndexFolderError(
                 f"collection '{address.collection}' has format {version}; this fdch "
-                f"reads format {FORMAT}. Upgrade fdch to open it."
+                f"reads format {FORMAT}. Create the index again, or use the fdch that "
+                "made it."
             )
-        found = {"vector_bytes": 0, "types": {}, **document}
         kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
         kinds |= {"vector_bytes": int, "types": dict}
-        is_right = all(type(found.get(name)) is kind for name, kind in kinds.items())
-        if not is_right or not set(found["types"].values()) <= {*get_args(ColumnType)}:
+        kinds |= {"model_bytes": int, "model_digest": str}
+        is_right = all(type(document.get(name)) is kinds[name] for name in kinds)
+        if not is_right or not {*document["types"].values()} <= {*get_args(ColumnType)}:
             raise DamagedIndex(
                 f"the description of collection '{address.collection}' is damaged. "
                 "Create the index again under another name."
             )
-        return cls(**{name: found[name] for name in kinds})
+        return cls(**{name: document[name] for name in kinds})
 
 
 def make_schema(description: Description) -> Any:
@@ -142,8 +143,6 @@ def make_row(item: Item, number: int, code: bytes) -> Row:
     cells: dict[str, object] = {
         cell_key(column): cell_forms(cell) for column, cell in item.columns.items()
     }
-    if item.labels:
-        cells[BOUNDS] = label_bounds(item.labels)
     about, text = _about(item), item.text or ""
     _require_bytes(item.id, "id", item.id, MAX_ID_BYTES)
     _require_bytes(item.id, "text", text, MAX_TEXT_BYTES)
@@ -179,7 +178,6 @@ def read_item(row: Mapping[str, Any]) -> Item:
         columns = {
             column_of(key): forms["v"] if "v" in forms else forms["t"]
             for key, forms in cells.items()
-            if key != BOUNDS
         }
         return Item(
             id=row["id"],
@@ -204,7 +202,7 @@ def row_bytes(row: Row) -> int:
 
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return the names of the columns that some rows have."""
-    return {column_of(key) for row in rows for key in row[CELLS] if key != BOUNDS}
+    return {column_of(key) for row in rows for key in row[CELLS]}
 
 
 def _about(item: Item) -> dict[str, str]:

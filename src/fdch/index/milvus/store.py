@@ -5,25 +5,24 @@ whole for each batch of rows, not for the call; ties are settled by the writers'
 clocks; one batch is on the server's log, not on this machine's disk.
 """
 
-import logging
 import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, FdchError, SettingError, StoreAway
+from fdch.errors import DataError, IndexFolderError, SettingError, StoreAway
 from fdch.index.column_types import read_types
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
 from fdch.index.milvus.columns import Columns
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
-from fdch.index.milvus.making import drop_index, make_index, require_free
 from fdch.index.milvus.model import ModelCollection, passing_folder
 from fdch.index.milvus.schema import (
     CODE,
@@ -32,15 +31,18 @@ from fdch.index.milvus.schema import (
     Description,
     Row,
     make_rows,
+    make_schema,
     read_item,
     read_vectors,
 )
 from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.store import (
+    LABEL,
     Added,
     Answer,
     Choose,
+    ColumnFacts,
     ColumnType,
     Condition,
     Contents,
@@ -57,8 +59,8 @@ from fdch.index.store import (
 if TYPE_CHECKING:
     from fdch.index.storage.creating import WriteModel
 
-_log = logging.getLogger(__name__)
 ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
+UNCOUNTED = "a Milvus server does not count items by value."
 
 
 class MilvusStore:
@@ -69,13 +71,15 @@ class MilvusStore:
     """
 
     def __init__(self, connection: Connection, described: Description) -> None:
-        self._connection = connection
+        self._connection, self._described = connection, described
         self._collection = Collection(connection)
-        self._described = described
         self._columns = Columns(self._collection, described.types)
         self._last_number = 0
         self._model_folder: Path | None = None
         self._forget_model: Callable[[], object] = lambda: None
+        self.name = str(connection.address)  # without a token
+        self.bits, self.model = described.bits, described.model
+        self.vector_bytes, self.facts = described.vector_bytes, described.facts
 
     @classmethod
     def create(
@@ -87,27 +91,47 @@ class MilvusStore:
         vector_bytes: int = 0,
         types: Mapping[str, ColumnType] | None = None,
     ) -> Self:
-        """Make an empty collection and that of its model; see `create_store`."""
+        """Make an empty collection and that of its model; see `create_store`.
+
+        The collection of codes is made last, when its model is there: an index is
+        made once it is. A model that was sent before an error or a kill is replaced by
+        the next one.
+        """
         if not 1 <= bits <= MAX_BITS:
             raise SettingError(
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
-        described = Description(
-            bits,
-            model if isinstance(model, str) else "",
-            dict(facts or {}),
-            secrets.token_hex(8),
-            vector_bytes,
-            dict(types or {}),
+        made = Description(
+            bits=bits,
+            model="",
+            facts=dict(facts or {}),
+            generation=secrets.token_hex(8),
+            vector_bytes=vector_bytes,
+            types=dict(types or {}),
         )
-        write_model = None if isinstance(model, str) else model
-        with ExitStack() as stack:
-            connection = Connection(Address.parse(url))
-            stack.callback(connection.close)
-            described = make_index(connection, described, write_model)
-            stack.pop_all()
-        return cls(connection, described)
+        with closing(Connection(Address.parse(url))) as connection:
+            require_free(connection)
+            codes, models = Collection(connection), ModelCollection(connection)
+            if isinstance(model, str):
+                made = replace(made, model=model)
+            else:
+                with passing_folder() as folder:
+                    name = model(folder)
+                    size, digest = models.save(made.generation, folder)
+                made = replace(made, model=name, model_bytes=size, model_digest=digest)
+            try:
+                # Refused where another was made meanwhile, whose description differs.
+                shards = connection.address.shards
+                codes.create(make_schema(made), num_shards=shards)
+            except StoreAway:
+                raise
+            except IndexFolderError:
+                models.forget(made.generation)
+                require_free(connection)
+                raise
+            models.forget(made.generation, "!=")
+        return cls.open(url)
 
     @classmethod
     def open(
@@ -119,8 +143,7 @@ class MilvusStore:
         """
         address = Address.parse(url)
         with ExitStack() as stack:
-            connection = Connection(address, patience)
-            stack.callback(connection.close)
+            connection = stack.enter_context(closing(Connection(address, patience)))
             collection = Collection(connection)
             described = Description.read(address, collection.description())
             collection.load()
@@ -136,34 +159,12 @@ class MilvusStore:
 
     @staticmethod
     def drop(url: str) -> None:
-        """Delete a collection made by `create`, with its model."""
+        """Delete a collection made by `create`, with its model; no other's."""
         with closing(Connection(Address.parse(url))) as connection:
-            drop_index(connection)
-
-    @property
-    def name(self) -> str:
-        """Its address, without a token."""
-        return str(self._connection.address)
-
-    @property
-    def bits(self) -> int:
-        """Length of the codes."""
-        return self._described.bits
-
-    @property
-    def model(self) -> str:
-        """Fingerprint of the model that makes the codes."""
-        return self._described.model
-
-    @property
-    def vector_bytes(self) -> int:
-        """Bytes of each item's vector; 0 where the index has none."""
-        return self._described.vector_bytes
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """Return what was kept when the index was made."""
-        return dict(self._described.facts)
+            codes = Collection(connection)
+            Description.read(connection.address, codes.description())
+            codes.drop()
+            ModelCollection(connection).drop()
 
     def __len__(self) -> int:
         return self._collection.count()
@@ -217,14 +218,11 @@ class MilvusStore:
         return [row["id"] for row in rows], self._codes(rows)
 
     def contents(self, most: int = 20) -> Contents:
-        """Count what filters can use, up to so many values of each column."""
-        try:
-            return self._columns.contents(most)
-        except StoreAway:
-            raise
-        except FdchError as problem:  # such as rows too large for an answer
-            _log.warning("the items are not counted by value: %s", problem)
-            return Contents(uncounted="the server refused to give all items.")
+        """Return the types of columns; Milvus counts nothing by value."""
+        del most
+        types = self._columns.types().items()
+        columns = {name: ColumnFacts(type, {}) for name, type in types}
+        return Contents(uncounted=UNCOUNTED, columns=columns)
 
     def facets(
         self,
@@ -232,13 +230,14 @@ class MilvusStore:
         most: int = 20,
         near: tuple[Codes, int] | None = None,
     ) -> Facets:
-        """Count values of items that fulfil conditions, within a radius of a code."""
-        self._columns.require(where)
-        ids: set[str] | None = None
+        """Count the items that fulfil conditions, within a radius of a code."""
+        del most
         if near is not None:
-            [found] = self._search(near[0], (), near[1], None, None)
-            ids = set(found.ids)
-        return self._columns.facets(where, most, ids)
+            [found] = self._search(near[0], where, near[1], None, None)
+            return Facets(len(found.ids), {}, {LABEL: UNCOUNTED})
+        self._columns.require(where)
+        items = self._collection.count(self._columns.expression(where))
+        return Facets(items, {}, {LABEL: UNCOUNTED})
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""
@@ -314,14 +313,14 @@ class MilvusStore:
             with ExitStack() as stack:
                 folder = stack.enter_context(passing_folder())
                 models = ModelCollection(self._connection)
-                models.write_files(self._described.generation, folder)
+                models.write_files(self._described, folder)
                 # Also deleted where the store is forgotten, or the program ends.
                 self._forget_model = weakref.finalize(self, stack.pop_all().close)
             self._model_folder = folder
         return self._model_folder
 
     def close(self) -> None:
-        """Let go of the connection and of a model's copy."""
+        """Close the connection, and delete the copy of the model."""
         self._connection.close()
         self._forget_model()
         self._model_folder = None
@@ -372,3 +371,14 @@ class MilvusStore:
                 "ids of what is found."
             )
         return [known[name] for name in ids]
+
+
+def require_free(connection: Connection) -> None:
+    """Refuse names that are taken, by an index or by another program."""
+    if Collection(connection).exists():
+        address = connection.address
+        raise IndexFolderError(
+            f"there is a collection '{address.collection}' at {address.server} "
+            "already. Open it, or choose another name."
+        )
+    ModelCollection(connection).require_usable()

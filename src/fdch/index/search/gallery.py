@@ -134,7 +134,7 @@ class Gallery:
         return Gallery(self.bits, tuple(parts))
 
     def holds(self, numbers: Ints) -> Flags:
-        """Tell which of some numbers can be found."""
+        """Return which of some numbers can be found."""
         found = np.zeros(len(numbers), dtype=np.bool_)
         for part in self.parts:
             if part.numbers is not None:

@@ -45,7 +45,6 @@ from fdch.index.search.vectors import take_query
 
 ROOM = 6  # times k keys are held before the farthest are dropped
 TOGETHER = 128  # groups of about one radius that are ruled out at one go
-SAMPLE = 512  # rows of a group that the first limit is estimated from
 
 # Centres of the groups, flat; where each ring of each group begins, (groups, bits + 2);
 # how far rows of each group are from its centre, falling.
@@ -119,24 +118,6 @@ def _search(rows: Rows, groups: Groups, query: Query, buffer: Buffer) -> Int:
 
 
 @compiled
-def _estimate_limit(
-    rows: Rows, start: Int, stop: Int, query: Query, counts: Ints, k: Int
-) -> Int:
-    """Estimate from a sample of a group a distance that k of its rows stay below."""
-    step = max(1, (stop - start) // SAMPLE)
-    counts[:] = 0
-    for row in range(start, stop, step):
-        counts[distance(rows, row, query)] += 1
-    expected = k / step
-    wanted = min(int(expected + 3 * np.sqrt(expected)) + 1, (stop - start) // step)
-    limit, below = 0, counts[0]
-    while below < wanted:
-        limit += 1
-        below += counts[limit]
-    return limit + 1
-
-
-@compiled
 def nearest_in_groups(
     rows: Rows,
     words: Any,
@@ -163,24 +144,14 @@ def nearest_in_groups(
         found: Keys in order, (queries, k), to be written.
         seen: How many rows were compared with each query, to be written.
     """
-    centres, starts, _ = groups
-    (count, k), bits = found.shape, starts.shape[1] - 2
+    (count, k), bits = found.shape, groups[1].shape[1] - 2
     keys = np.empty((1, ROOM * k + 64), np.int64)
     counts, states = np.empty((1, bits + 2), np.int64), np.empty((1, 4), np.int64)
     buffer = keys, counts, states, k, order, dead, 0
     for j in range(count):
         query = take_query(queries, j, words)
-        limit = estimate = min(limits[j], bits + 1)
-        near = least(centres, 0, starts.shape[0], query)
-        group = first_below(centres, 0, starts.shape[0], query, near + 1)
-        begin, end = starts[group, 0], starts[group, bits + 1]
-        if limit > bits and end - begin >= 8 * k and dead.shape[0] == 0:
-            estimate = _estimate_limit(rows, begin, end, query, counts[0], k)
-        set_limit(buffer, 0, estimate)
+        set_limit(buffer, 0, min(limits[j], bits + 1))
         seen[j] = _search(rows, groups, query, buffer)
-        if states[0, SIZE] < k and estimate < limit:  # it was too low
-            set_limit(buffer, 0, limit)
-            seen[j] += _search(rows, groups, query, buffer)
         write_nearest(buffer, 0, first, found[j])
 
 

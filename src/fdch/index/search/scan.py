@@ -5,7 +5,7 @@ Exact for any codes, and the reference that groups and buckets are compared with
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, cast
 
@@ -179,36 +179,18 @@ def search_with_room(search: Search, start: int, stop: int) -> list[Keys | None]
     collected = [found[i, :size] if size >= 0 else None for i, size in enumerate(sizes)]
     if max(sizes, default=0) <= first_room:
         return collected
-    for first, last in _runs(sizes, first_room):
+    short = [query for query, size in enumerate(sizes) if size > first_room]
+    step = max(1, MAX_ROOM // max(sizes))
+    for first in range(short[0], short[-1] + 1, step):
+        last = min(first + step, short[-1] + 1)
         shape = last - first, max(sizes[first:last])
-        room, again = np.empty(shape, np.int64), np.zeros(shape[0], np.int64)
-        search(start + first, start + last, room, again)
-        for i in range(first, last):
-            if sizes[i] > first_room:
-                collected[i] = room[i - first, : sizes[i]].copy()
+        if shape[1] > first_room:
+            room, again = np.empty(shape, np.int64), np.zeros(shape[0], np.int64)
+            search(start + first, start + last, room, again)
+            for query in range(first, last):
+                if sizes[query] > first_room:
+                    collected[query] = room[query - first, : sizes[query]].copy()
     return collected
-
-
-def _runs(sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of queries that are searched together again, for want of room.
-
-    All of a range have the room of the largest.
-
-    >>> list(_runs([3, 300, 5, 900, 2], 256))
-    [(1, 4)]
-    """
-    first, last, largest = 0, 0, 0
-    for i, size in enumerate(sizes):
-        if size <= room:
-            continue
-        if last and (i + 1 - first) * max(largest, size) > MAX_ROOM:
-            yield first, last
-            last = 0
-        if not last:
-            first, largest = i, 0
-        last, largest = i + 1, max(largest, size)
-    if last:
-        yield first, last
 
 
 def threads_for(codes: int, code_bytes: int, queries: int, threads: int) -> int:

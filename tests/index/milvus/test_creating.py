@@ -6,7 +6,6 @@ import pytest
 
 from fdch.errors import IndexFolderError, StoreAway
 from fdch.index.milvus import MilvusStore
-from fdch.index.milvus.collection import Collection
 from fdch.index.milvus.model import ModelCollection
 from fdch.index.opening import create_store, open_store, require_free
 
@@ -107,19 +106,8 @@ def test_an_index_is_dropped_with_its_model(milvus_url, client):
         MilvusStore.drop(milvus_url)
 
 
-@pytest.mark.parametrize("step", ["save", "is_saved"])
-def test_a_create_that_fails_leaves_nothing(milvus_url, client, monkeypatch, step):
-    with (
-        failing(monkeypatch, ModelCollection, step, KeyboardInterrupt()),
-        pytest.raises(KeyboardInterrupt),
-    ):
-        create_store(milvus_url, 16, model("a"))
-    assert collections(client, milvus_url) == []
-
-
 @pytest.mark.slow
 def test_what_a_killed_create_left_is_used_by_the_next(milvus_url, client, monkeypatch):
-    """The server away is like a kill to it: nothing is taken back."""
     with (
         failing(monkeypatch, ModelCollection, "save", StoreAway("away")),
         pytest.raises(StoreAway),
@@ -131,7 +119,7 @@ def test_what_a_killed_create_left_is_used_by_the_next(milvus_url, client, monke
     require_free(milvus_url)
     create_store(milvus_url, 16, model("b")).close()
     assert kept(milvus_url) == ("model b", {"run.json": "b"})
-    assert len(rows(client, milvus_url)) == 2  # the list and one piece: a's are gone
+    assert len(rows(client, milvus_url)) == 1  # a's piece is gone
 
 
 @pytest.mark.slow
@@ -156,19 +144,4 @@ def test_two_that_make_the_same_index_leave_one(milvus_url, client):
     with pytest.raises(IndexFolderError, match=r"already\. Open it"):
         create_store(milvus_url, 16, write)
     assert kept(milvus_url) == ("model b", {"run.json": "b"})
-    assert len(rows(client, milvus_url)) == 2
-
-
-@pytest.mark.slow
-def test_a_model_that_another_took_away_is_noticed(milvus_url, client, monkeypatch):
-    real = Collection.create
-
-    def create(self, schema, **options):
-        if self.name == name_in(milvus_url):
-            client.drop_collection(f"{self.name}_model")
-        real(self, schema, **options)
-
-    monkeypatch.setattr(Collection, "create", create)
-    with pytest.raises(IndexFolderError, match=r"was deleted while .* Create it"):
-        create_store(milvus_url, 16, model("a"))
-    assert collections(client, milvus_url) == []
+    assert len(rows(client, milvus_url)) == 1
