@@ -28,6 +28,7 @@ from fdch.evaluation.calibration.model import (
     Values,
     confidences,
     sigmoid,
+    stack_columns,
 )
 from fdch.evaluation.ordering import QueryOrder, list_items
 
@@ -260,7 +261,7 @@ def fit_model(table: _Table) -> Model:
     mean = np.average(table.facts, axis=0, weights=table.weights)
     spread = np.average((table.facts - mean) ** 2, axis=0, weights=table.weights)
     scale = np.where(spread > 1e-12, np.sqrt(spread), 1.0)
-    columns = Model(mean, scale, np.zeros(0)).columns(table.facts, table.trained)
+    columns = stack_columns(table.facts, table.trained, mean, scale)
     columns = np.vstack([columns, np.eye(1, len(WEIGHTS))])
     relevant = np.append(table.relevant, 0.5)
     counts = np.append(table.weights, SMOOTHING)
@@ -276,4 +277,4 @@ def fit_model(table: _Table) -> Model:
         if np.abs(step).max() < 1e-9:
             break
     weights[1] = min(weights[1], 0.0)  # farther is never more probable
-    return Model(mean, scale, weights)
+    return Model(*(tuple(part.tolist()) for part in (mean, scale, weights)))
