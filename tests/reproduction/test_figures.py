@@ -8,14 +8,13 @@ from matplotlib.figure import Figure
 
 from fdch.errors import MissingExtra
 from fdch.evaluation import LookupCurve
-from fdch.reproduction.curves import mean_curve, panels_of
 from fdch.reproduction.figures import (
     STYLES,
     choose_markers,
     draw_panels,
     figure_files,
-    figure_on_page,
-    page_colours,
+    mean_curve,
+    panels_of,
     style_of,
 )
 from fdch.reproduction.recipe import choose
@@ -135,18 +134,8 @@ def test_files_are_what_they_say_and_the_same_twice(panels):
     assert figure_files(panels) == files
 
 
-def test_a_figure_on_a_page_takes_the_pages_colours(panels):
-    svg = figure_on_page("figure2", "Precision over recall", panels)
-    ElementTree.fromstring(svg)
-    assert "var(--method-fdch)" in svg
-    assert "#0a0c" not in svg
-    assert style_of("fdch")[2] not in svg
-
-
-def test_a_new_method_has_a_style_and_a_colour():
+def test_a_new_method_has_a_style():
     assert style_of("xyz")[0]
-    assert page_colours()["other"]
-    assert page_colours()["fdch"] == style_of("fdch")[2]
 
 
 def test_without_matplotlib_the_extra_is_named(panels, monkeypatch):

@@ -160,28 +160,28 @@ def open_figure(
 
 
 def page_svg(
-    name: str,
-    label: str,
-    inches: tuple[float, float],
-    draw: Callable[["Figure"], None],
-    colours: Mapping[str, str] = PAGE_COLOURS,
+    name: str, label: str, inches: tuple[float, float], draw: Callable[["Figure"], None]
 ) -> str:
     """Draw a figure and make it part of a page: no fixed size, no fixed colours.
 
     The name is unique on the page, the label for those who cannot see the figure.
-    Inches give its shape and the size of its text; `colours` has the page's colour
-    for each stand-in that `draw` uses.
+    Inches give its shape and the size of its text.
     """
     written = io.StringIO()
     with open_figure(name, inches, _STYLE) as figure:
         draw(figure)
         metadata = {"Date": None, "Creator": None}
         figure.savefig(written, format="svg", metadata=metadata)
-    svg = written.getvalue()
+    svg = inline_svg(written.getvalue(), label)
+    for stand_in, colour in PAGE_COLOURS.items():
+        svg = svg.replace(stand_in, colour)
+    return svg
+
+
+def inline_svg(svg: str, label: str) -> str:
+    """Make a drawing from a file part of a page."""
     svg = svg[svg.index("<svg") :]
     for size in ("width", "height"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for stand_in, colour in colours.items():
-        svg = svg.replace(stand_in, colour)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

@@ -10,22 +10,21 @@ tuned/METHOD-BITS.toml.study/    its trials, so that it can be resumed
 import logging
 import shutil
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
 from fdch.errors import FdchError, RunError, SettingError
 from fdch.evaluation import Scores
 from fdch.files import fingerprint
+from fdch.methods._base import HashMethod
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
 from fdch.reproduction.study import Cell, Job, Study
 from fdch.runs.pipeline import fit_and_score, identify_training, save_training
 from fdch.runs.preparation import TrainingData, require_ready
-from fdch.runs.run_files import CHECKPOINTS, is_finished
+from fdch.runs.run_files import CHECKPOINTS
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 from fdch.tuning.held_out import training_part
@@ -107,38 +106,40 @@ class GridRunner:
         return record is not None and record.state == "done"
 
     def run_job(self, job: Job) -> Iterator[Cell]:
-        """Run the cells of a job, and yield each as it ends."""
-        source_run = None
-        for number, cell in enumerate(job, start=1):
-            source_run = source_run or self._find_source_run(cell)
-            self.run(cell, source_run, self.study.keep_runs or number < len(job))
+        """Run the cells of a job, and yield each as it ends.
+
+        The first stage of FDCH, or of the first of its variants, is shared.
+        """
+        source: FDCH | None = None
+        for cell in job:
+            method = self.study.method(cell)
+            record = self.run(cell, method, source)
+            if source is None and record.state == "done" and isinstance(method, FDCH):
+                source = method
             yield cell
-        if not self.study.keep_runs:
-            used = [source_run.parent] if source_run else []
-            for folder in [*used, *map(self.study.folder, job)]:
-                drop_run(folder)
 
     def run(
-        self, cell: Cell, source_run: Path | None = None, keep: bool = False
+        self, cell: Cell, method: HashMethod | None = None, source: FDCH | None = None
     ) -> Record:
-        """Train and score a cell, reusing the first stage of a source run.
+        """Train a cell's method and score it, reusing the first stage of a source.
 
-        Unfinished training is continued. With `keep`, the trained run stays.
+        Unfinished training is continued.
         """
         folder = self.study.folder(cell)
         previous, _ = self.record(cell)
         if previous is None:
             clear(folder)
         self._save(cell, "begun")
+        method = method or self.study.method(cell)
         try:
-            scores, figures = self._fit_and_score(cell, source_run, keep)
+            scores, figures = self._fit_and_score(cell, method, source)
             record = self._save(cell, "done", figures=figures, scores=scores)
         except FdchError as problem:
             record = self.fail(cell, str(problem))
         except Exception as problem:  # a bug in one cell must not stop the others
             _log.exception("%s failed by a fault of the program", cell.name)
             record = self.fail(cell, f"{type(problem).__name__}: {problem}")
-        if record.state == "failed" or not keep:
+        if record.state == "failed" or not self.study.keep_runs:
             drop_run(folder)
         return record
 
@@ -153,35 +154,21 @@ class GridRunner:
         return record
 
     def _fit_and_score(
-        self, cell: Cell, source_run: Path | None, keep: bool
+        self, cell: Cell, method: HashMethod, source: FDCH | None
     ) -> tuple[Scores, dict[str, Any]]:
-        method, split = self.study.method(cell), self.split(cell.seed)
+        split = self.split(cell.seed)
         parts = split.parts(self.data.pairs_for(method), check=False)
         run = self.study.folder(cell) / RUN
         checkpoints = Checkpoints(run / CHECKPOINTS, fingerprint(self.task(cell)))
         context = Context(silent, self.study.device, checkpoints)
         protocol = self.data.protocol(split, parts)
-        scores, figures = fit_and_score(method, parts, protocol, context, source_run)
+        scores, figures = fit_and_score(method, parts, protocol, context, source)
         if (file := self.study.tuned(cell)) is not None:
             figures["tuned"] = dict(file.settings)
-        if keep:
+        if self.study.keep_runs:
             seconds = figures["training_seconds"]
             save_training(run, method, self.data, split, parts, seconds, context)
         return scores, figures
-
-    def _find_source_run(self, cell: Cell) -> Path | None:
-        """Find a run of FDCH or a variant whose first stage a cell can reuse."""
-        if not issubclass(methods.load(cell.method), FDCH):
-            return None
-        for folder in sorted(self.study.folder(cell).parent.glob("*")):
-            name, _, rest = folder.name.partition("-")
-            is_alike = rest == f"{cell.bits}-{cell.seed}" and name != cell.method
-            if not is_alike or not is_finished(folder / RUN):
-                continue
-            other = Cell(name, cell.bits, cell.seed)
-            if issubclass(methods.load(name), FDCH) and self.is_done(other):
-                return folder / RUN
-        return None
 
     def list_untuned(self, cells: Sequence[Cell]) -> list[Cell]:
         """List the methods and lengths, by their first seed, still to be tuned."""

@@ -1,6 +1,7 @@
 """A method or a run in; codes of queries and database, and their scores, out."""
 
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ class Evaluation:
     database: PairedSet  # pairs searched
     query_codes: EncodedPairs
     database_codes: EncodedPairs
+    encoding_seconds: float = 0.0
     # what occurs more than once among the "pictures" and "texts"
     duplicates: Mapping[str, QueryDuplicates] = field(default_factory=dict)
     # whether probabilities hold, by gallery and direction
@@ -245,8 +247,10 @@ def score_method(
     query = keep_labelled(query, "queries")
     database = keep_labelled(database, "pairs of the database")
     protocol = replace(protocol, queries=len(query), database=len(database))
+    began = time.monotonic()
     query_codes = encode_pairs(method, query, context)
     database_codes = encode_pairs(method, database, context)
+    seconds = time.monotonic() - began
     scores = score_galleries(
         method.name,
         query_codes.with_labels(query.labels),
@@ -255,7 +259,7 @@ def score_method(
         galleries=galleries,
         progress=context.progress,
     )
-    return Evaluation(scores, query, database, query_codes, database_codes)
+    return Evaluation(scores, query, database, query_codes, database_codes, seconds)
 
 
 def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:

@@ -6,6 +6,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,15 @@ from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.split_drawing import find_usable
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.errors import RunError, SettingError
-from fdch.evaluation import Protocol, Scores, score_galleries
+from fdch.evaluation import Protocol, Scores
 from fdch.files import fingerprint
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
-from fdch.runs.encoding import calibrate, encode_pairs
-from fdch.runs.method_scores import keep_labelled, training_facts, validate
+from fdch.runs.encoding import calibrate
+from fdch.runs.method_scores import score_method, training_facts, validate
 from fdch.runs.model_card import write_card
 from fdch.runs.preparation import (
     TrainingData,
@@ -142,39 +143,32 @@ def fit_and_score(
     parts: Parts,
     protocol: Protocol,
     context: Context,
-    source_run: Path | None = None,
+    source: FDCH | None = None,
 ) -> tuple[Scores, dict[str, Any]]:
     """Fit a method in place and score it, continuing from a checkpoint.
 
-    The first stage of a source run is reused, where it fits. Returns the scores; and
-    seconds, memory and whatever else the work is judged by.
+    The first stage of a fitted source is reused, where it fits. Returns the scores;
+    and seconds, memory and whatever else the work is judged by.
     """
     resumed = context.checkpoints is not None and context.checkpoints.folder.exists()
     forget_peak_memory()
     with collect_warnings() as warned:
         began = time.monotonic()
-        is_shared = _fit(method, parts, context, source_run)
+        is_shared = _fit(method, parts, context, source)
         fitted = time.monotonic()
-        searched = keep_labelled(parts.database, "pairs of the database")
-        query = encode_pairs(method, parts.query, context)
-        database = encode_pairs(method, searched, context)
-        encoded = time.monotonic()
+        found = score_method(
+            method, parts.query, parts.database, protocol, context=context
+        )
     figures = {
         "training_seconds": round(fitted - began, 3),
-        "encoding_seconds": round(encoded - fitted, 3),
-        "encoded_pairs": len(parts.query) + len(searched),
+        "encoding_seconds": round(found.encoding_seconds, 3),
+        "encoded_pairs": len(found.query) + len(found.database),
         "peak_memory_bytes": peak_memory(),
         "resumed": resumed,
-        "stage_one_from": source_run.parent.name if source_run and is_shared else None,
+        "stage_one_from": source.name if source and is_shared else None,
         "warnings": warned,
     }
-    scores = score_galleries(
-        method.name,
-        query.with_labels(parts.query.labels),
-        database.with_labels(searched.labels),
-        replace(protocol, database=len(searched)),
-    )
-    return scores, figures
+    return found.scores, figures
 
 
 def save_training(
@@ -227,21 +221,17 @@ def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
 
 
 def _fit(
-    method: HashMethod, parts: Parts, context: Context, source_run: Path | None
+    method: HashMethod, parts: Parts, context: Context, source: FDCH | None
 ) -> bool:
-    """Fit a method; return whether it reused the first stage of the source run."""
+    """Fit a method; return whether it reused the first stage of the source."""
     pairs = choose_training_pairs(method, parts)
-    if source_run is not None:
-        share_stage_one(method, source_run, context)
-    try:
-        method.fit(pairs, parts.validation, context=context)
-    except SettingError:
-        if source_run is None:
-            raise
-        # other settings of stage 1: it learns its own
-        method.fit(pairs, parts.validation, context=context)
-        return False
-    return source_run is not None
+    if isinstance(method, FDCH) and source is not None:
+        method.share_stage_one(source)
+        with suppress(SettingError):  # other settings of stage 1: it learns its own
+            method.fit(pairs, parts.validation, context=context)
+            return True
+    method.fit(pairs, parts.validation, context=context)
+    return False
 
 
 def _open_finished(method: HashMethod, task: TrainingTask, context: Context) -> Run:
