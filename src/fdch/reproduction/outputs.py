@@ -15,7 +15,7 @@ from fdch.reproduction.costs import cost_table, health_table, warnings_of
 from fdch.reproduction.figures import figure_files, panels_of
 from fdch.reproduction.grid import SECTIONS, Grid, build_grid
 from fdch.reproduction.grid_runner import SEED, cells_to_tune
-from fdch.reproduction.grid_tables import latex_tables, score_rows
+from fdch.reproduction.grid_tables import has_published, latex_tables, score_rows
 from fdch.reproduction.recipe import SOURCE, Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
 from fdch.tuning.tuning_page import shown_value
@@ -114,6 +114,7 @@ def write_page_of(
         shown_first="map",
         directions=DIRECTIONS,
         label=label,
+        has_published=has_published,
         drawings=drawings,
         endings=ENDINGS,
         cost=_by_method(cost_table(found)),
