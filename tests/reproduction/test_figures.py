@@ -1,6 +1,5 @@
 """Figures with all methods, told apart without colour."""
 
-import itertools
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -10,7 +9,6 @@ from fdch.errors import MissingExtra
 from fdch.evaluation import LookupCurve
 from fdch.reproduction.figures import (
     STYLES,
-    choose_markers,
     draw_panels,
     figure_files,
     mean_curve,
@@ -93,22 +91,6 @@ VARIANTS = ("fdch_i", "fdch_ii")
 def test_every_method_of_a_recipe_has_a_style():
     drawn = {method for recipe in choose("all") for method in recipe.methods}
     assert drawn <= set(STYLES)
-
-
-def test_markers_are_spread_over_recall_and_differ_between_curves():
-    points = [(i / 100, 0.5) for i in range(101)]
-    marked = [choose_markers(points, number) for number in range(8)]
-    for indices in marked:
-        assert min(indices) >= 6
-        assert {b - a for a, b in itertools.pairwise(indices)} == {16}
-    assert len({index for indices in marked for index in indices}) == sum(
-        len(indices) for indices in marked
-    )
-
-
-def test_few_points_are_marked_once_each():
-    assert choose_markers([(0.0, 1.0), (0.5, 0.7), (1.0, 0.2)], 3) == [0, 1, 2]
-    assert choose_markers([], 3) == []
 
 
 def test_a_method_that_failed_at_one_length_is_in_the_legend(pairs, imagined):

@@ -68,7 +68,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 INK = "#222222"
 PANEL_INCHES = (3.7, 2.7)
 MIN_RECALL = 0.01
-FIRST_MARKER, MARKER_STEP, MARKER_TURNS = 0.06, 0.16, 8  # in recall
+MARKER_STEP, MARKER_TURNS = 0.12, 8  # a share of the panel's diagonal
 APART = {"wspace": 0.06}  # keeps the last tick of a panel off the next one's first
 LEGEND_COLUMNS = 6
 HANDLE = 3.0  # long enough for dashes to show on both sides of the marker
@@ -157,7 +157,7 @@ def draw_panels(figure: "Figure", panels: Sequence[Panel]) -> None:
     low, high = _range(panels)
     for part, panel in zip(axes, panels, strict=False):
         for number, (method, points) in enumerate(panel.curves.items()):
-            _draw_curve(part, method, points, choose_markers(points, number))
+            _draw_curve(part, method, points, number)
         if panel.chance is not None:
             part.axhline(
                 panel.chance,
@@ -190,8 +190,10 @@ def draw_panels(figure: "Figure", panels: Sequence[Panel]) -> None:
 
 
 def _draw_curve(
-    axes: "Axes", method: str, points: Sequence[Point], marked: list[int]
+    axes: "Axes", method: str, points: Sequence[Point], number: int
 ) -> None:
+    """Draw a curve; each begins its markers elsewhere, so that none hide others."""
+    first = MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
     marker, dashes, colour, is_filled = style_of(method)
     leads = method == LEADING
     axes.plot(
@@ -205,26 +207,10 @@ def _draw_curve(
         markerfacecolor=colour if is_filled else "none",
         markeredgecolor=colour,
         markeredgewidth=1.0,
-        markevery=marked,
+        markevery=(first, MARKER_STEP),
         zorder=4 if leads else 3,
         label=label(method),
     )
-
-
-def choose_markers(points: Sequence[Point], number: int) -> list[int]:
-    """Choose the points that get a marker: those nearest to every so much recall.
-
-    Each curve begins elsewhere, by its number, so that markers of curves that run
-    together do not hide each other; none is placed where all curves meet.
-    """
-    first = FIRST_MARKER + MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
-    wanted = [first + MARKER_STEP * i for i in range(int(1 / MARKER_STEP) + 1)]
-    found = (
-        min(range(len(points)), key=lambda i: abs(points[i][0] - recall))
-        for recall in wanted
-        if recall < 1
-    )
-    return sorted(set(found)) if points else []
 
 
 def _range(panels: Sequence[Panel]) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
 from fdch.runs.encoding import calibrate
-from fdch.runs.method_scores import score_method, training_facts, validate
+from fdch.runs.method_scores import own_protocol, score_method, training_facts
 from fdch.runs.model_card import write_card
 from fdch.runs.preparation import (
     TrainingData,
@@ -40,6 +40,8 @@ from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
 from fdch.training.devices.processes import is_first, take_turns
+
+VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,35 @@ def save_training(
     return run
 
 
+def validate(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Score validation pairs, which settings are chosen by.
+
+    One half of the pairs is searched with the other, then the other way round; the
+    two are averaged. Returns `VALIDATED` by gallery and direction; nothing where the
+    pairs are too few to hold an answer.
+    """
+    halves = pairs[0::2], pairs[1::2]
+    occurring = [half.labels.any(axis=0) for half in halves]
+    if not (occurring[0] & occurring[1]).any():
+        return {}
+    turns = [
+        score_method(
+            method, *sides, own_protocol(method, *sides), context=context
+        ).scores.scores
+        for sides in (halves, halves[::-1])
+    ]
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for gallery, directions in turns[1].items():
+        for direction, part in directions.items():
+            one, other = turns[0][gallery][direction].means(), part.means()
+            found.setdefault(gallery, {})[direction] = {
+                measure: (one[measure] + other[measure]) / 2 for measure in VALIDATED
+            }
+    return found
+
+
 def _end_training(run: Run, checkpoints: Checkpoints | None) -> None:
     """Write the card of a saved run; delete its checkpoints and what kills left."""
     write_card(run)
@@ -238,28 +269,32 @@ def _open_finished(method: HashMethod, task: TrainingTask, context: Context) -> 
     """Open a finished run, unless it was trained in another way."""
     run = open_run(task.out, context)
     require_ready(method, context)
-    wanted = {"method": method.name, **identifying(method)}
-    _require_same(run, {"method": run.name, **identifying(run.method)}, wanted)
-    # the settings first: the data may take long to read
     known = training_facts(run)
     data, split = task.prepare(context)
-    wanted = {"data": data.pairs.fingerprint, "split": split.fingerprint}
-    there = {"data": known["fingerprint"], "split": run.facts.get("split")}
-    _require_same(run, there, wanted)
-    checkpoints = Checkpoints(task.out / CHECKPOINTS, "")
-    if checkpoints.folder.exists():  # killed when all was saved
-        _end_training(run, checkpoints)
-    return run
-
-
-def _require_same(
-    run: Run, there: Mapping[str, Any], wanted: Mapping[str, Any]
-) -> None:
-    wrong = [name for name in wanted if there.get(name) != wanted[name]]
-    if wrong:
-        listed = [f"{name} is {there.get(name)}, not {wanted[name]}" for name in wrong]
+    there = {
+        "method": run.name,
+        **identifying(run.method),
+        "data": known["fingerprint"],
+        "split": run.facts.get("split"),
+    }
+    wanted = {
+        "method": method.name,
+        **identifying(method),
+        "data": data.pairs.fingerprint,
+        "split": split.fingerprint,
+    }
+    listed = [
+        f"{name} is {there.get(name)}, not {value}"
+        for name, value in wanted.items()
+        if there.get(name) != value
+    ]
+    if listed:
         raise RunError(
             f"the run in '{run.folder}' is finished, but was trained otherwise: "
             f"{'; '.join(listed)}. Choose another folder, or the same settings and "
             "data."
         )
+    checkpoints = Checkpoints(task.out / CHECKPOINTS, "")
+    if checkpoints.folder.exists():  # killed when all was saved
+        _end_training(run, checkpoints)
+    return run

@@ -14,11 +14,7 @@ PAIRS_PER_BLOCK = 2_000_000
 
 
 def count(
-    queries: Packed,
-    database: Packed,
-    bits: int,
-    grades: int = 2,
-    threads: int | None = None,
+    queries: Packed, database: Packed, bits: int, grades: int = 2
 ) -> NDArray[np.int64]:
     """Count pairs by query, distance and grade, (queries, bits + 1, grades).
 
@@ -41,7 +37,6 @@ def stable_sums(
     database: Packed,
     counts: NDArray[np.int64],
     cutoff: int,
-    threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sum precision at each relevant item, ties in database order.
 
