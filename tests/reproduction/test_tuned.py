@@ -9,7 +9,6 @@ import pytest
 
 from fdch.errors import DataError
 from fdch.methods.cmfh import CMFH
-from fdch.progress import Update
 from fdch.reproduction import grid_runner
 from fdch.reproduction import reproduce as reproduction
 from fdch.reproduction.outputs import tuned_rows, write_outputs
@@ -71,11 +70,8 @@ def run(study, recipes=RECIPES, **more):
 def test_every_method_is_tuned_once_and_its_cells_use_the_settings(
     tuned_study, searches
 ):
-    told: list[Update] = []
-    found = run(tuned_study, progress=told.append)
+    found = run(tuned_study)
     assert searches == {"cmfh-8": 1, "dch-8": 1}
-    counts = [(u.done, u.total) for u in told if u.task == "tuning"]
-    assert counts == [(0, 2), (1, 2), (2, 2)]
     assert {record.state for record in found.records.values()} == {"done"}
     for cell, record in found.records.items():
         file = tuned_study.tuned(cell)
@@ -126,11 +122,12 @@ def test_a_search_for_other_settings_is_made_again(tuned_before, searches):
     assert searches == {"dch-8": 1}
 
 
-def test_a_damaged_settings_file_is_written_again(tuned_before, searches):
+def test_a_damaged_settings_file_is_written_again(tuned_before, searches, counted):
     tuned_before.tuned_path(CELL).write_text("format = 1")
     assert tuned_before.tuned(CELL) is None
-    assert run(tuned_before).ran == ()  # the settings are the same again
+    run(tuned_before)
     assert searches == {"dch-8": 1}
+    assert not counted  # its trials are kept, and its cells have the same settings
 
 
 def test_what_cannot_be_tuned_has_failed_and_says_why(tuned_study, monkeypatch):

@@ -14,7 +14,7 @@ from fdch.report.render import write_page
 from fdch.reproduction.costs import cost_table, health_table, warnings_of
 from fdch.reproduction.figures import figure_files, panels_of
 from fdch.reproduction.grid import SECTIONS, Grid, build_grid
-from fdch.reproduction.grid_runner import SEED, cells_to_tune
+from fdch.reproduction.grid_runner import SEED, cell_to_tune
 from fdch.reproduction.grid_tables import has_published, latex_tables, score_rows
 from fdch.reproduction.recipe import SOURCE, Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
@@ -140,7 +140,7 @@ def write_page_of(
 def tuned_rows(found: Reproduction) -> list[dict[str, Any]]:
     """Return what tuning has found, a row to each method and length it was done for."""
     rows = []
-    for cell in cells_to_tune(list(found.records)):
+    for cell in dict.fromkeys(map(cell_to_tune, found.records)):
         if (file := found.study.tuned(cell)) is not None:
             changed = (f"{key}={shown_value(v)}" for key, v in file.settings.items())
             rows.append(

@@ -32,7 +32,6 @@ THREADS = (
     "NUMBA_NUM_THREADS",
 )
 WORKER = (sys.executable, "-m", "fdch.reproduction.worker_pool")
-TUNE = "tune"  # the argument with which a process tunes cells instead
 Process = subprocess.Popen[bytes]
 
 
@@ -159,8 +158,7 @@ def main() -> None:
     runner = GridRunner(Study.from_json(json.loads(lines.get())))
     while True:
         job = tuple(Cell(*parts) for parts in json.loads(lines.get()))
-        is_tuning = TUNE in sys.argv
-        for cell in runner.tune_job(job) if is_tuning else runner.run_job(job):
+        for cell in runner.run_job(job):
             print(cell.name, file=answers, flush=True)
         print(JOB_ENDED, file=answers, flush=True)
 
