@@ -9,7 +9,7 @@ tuned/METHOD-BITS.toml.study/    its trials, so that it can be resumed
 
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from fdch.files import fingerprint
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
-from fdch.reproduction.study import Cell, Job, Study
+from fdch.reproduction.study import Cell, Study
 from fdch.runs.pipeline import fit_and_score, identify_training, save_training
 from fdch.runs.preparation import TrainingData, require_ready
 from fdch.runs.run_files import CHECKPOINTS
@@ -106,12 +106,6 @@ class GridRunner:
         record, _ = self.record(cell)
         is_done = record is not None and record.state == "done"
         return is_done and self._find_search(cell) is None
-
-    def run_job(self, job: Job) -> Iterator[Cell]:
-        """Run the cells of a job, and yield each as it ends."""
-        for cell in job:
-            self.run(cell)
-            yield cell
 
     def run(self, cell: Cell) -> Record:
         """Tune a cell's method if wanted, train it and score it.

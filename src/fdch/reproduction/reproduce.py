@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, RunError, SettingError
@@ -102,8 +103,9 @@ def _run(runner: GridRunner, jobs: Sequence[Job], workers: int) -> Iterator[Cell
     """Run jobs here, or in several processes if there are several workers."""
     count = min(workers, len(jobs))
     if count <= 1:
-        for job in jobs:
-            yield from runner.run_job(job)
+        for cell in chain.from_iterable(jobs):
+            runner.run(cell)
+            yield cell
         return
     for cell, trouble in run_jobs(runner.study, jobs, count, WORKER):
         if trouble:
