@@ -96,14 +96,6 @@ def test_measures_at_ranks_can_be_shown_with_their_chance():
     }
 
 
-def test_scores_of_before_a_measure_show_a_dash_and_say_so():
-    table = comparison([scores()], measure="ndcg_at_10")
-    assert table.rows[0][2:4] == (None, None)
-    assert (
-        "fdch at 16 bits was scored without NDCG@10; score it again" in table.notes[1]
-    )
-
-
 def test_partners_are_looked_for_in_one_gallery():
     runs = [scores(galleries=("modality", "unified"))]
     table = comparison(runs, measure="partner_recall_at_10")

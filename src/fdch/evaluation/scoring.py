@@ -121,7 +121,6 @@ def score_galleries(
     >>> found.partner["modality"]["image_to_text"].recall_at[1]
     1.0
     """
-    _require_sizes(queries, database, protocol)
     held = {"modality": (database.text, database.image)}
     if database.unified is not None:
         held["unified"] = (database.unified, database.unified)
@@ -173,24 +172,6 @@ def score_galleries(
         {"modality": partner} if partner else {},
         values,
     )
-
-
-def _require_sizes(
-    queries: CodedPairs, database: CodedPairs, protocol: Protocol
-) -> None:
-    """Refuse codes of other numbers of pairs than the protocol says."""
-    number = max(len(queries.image.codes), len(queries.text.codes))
-    if number != protocol.queries:
-        raise SettingError(
-            f"the protocol says {protocol.queries} queries; codes of {number} came."
-        )
-    parts = [database.image, database.text, database.unified]
-    most = max(len(part.codes) for part in parts if part)
-    if most > protocol.database:
-        raise SettingError(
-            f"the protocol says {protocol.database} pairs in the database; "
-            f"codes of {most} came."
-        )
 
 
 def _score(
