@@ -24,6 +24,7 @@ from fdch.evaluation.calibration.model import Calibration
 from fdch.evaluation.calibration.reliability import Reliability, check_probabilities
 from fdch.evaluation.measures import DIRECTIONS
 from fdch.index.store import choose_kinds
+from fdch.machine import peak_memory
 from fdch.methods._base import HashMethod
 from fdch.runs.encoding import EncodedPairs, encode_pairs, encode_sides
 from fdch.runs.preparation import complete_reading, read_pairs
@@ -41,7 +42,8 @@ class Evaluation:
     database: PairedSet  # pairs searched
     query_codes: EncodedPairs
     database_codes: EncodedPairs
-    encoding_seconds: float = 0.0
+    # what encoding took: seconds, pairs and memory
+    cost: Mapping[str, Any] = field(default_factory=dict)
     # what occurs more than once among the "pictures" and "texts"
     duplicates: Mapping[str, QueryDuplicates] = field(default_factory=dict)
     # whether probabilities hold, by gallery and direction
@@ -255,7 +257,11 @@ def score_method(
     began = time.monotonic()
     query_codes = encode_pairs(method, query, context)
     database_codes = encode_pairs(method, database, context)
-    seconds = time.monotonic() - began
+    cost = {
+        "encoding_seconds": round(time.monotonic() - began, 3),
+        "encoded_pairs": len(query) + len(database),
+        "peak_memory_bytes": peak_memory(),
+    }
     scores = score_galleries(
         method.name,
         query_codes.with_labels(query.labels),
@@ -264,7 +270,7 @@ def score_method(
         galleries=galleries,
         progress=context.progress,
     )
-    return Evaluation(scores, query, database, query_codes, database_codes, seconds)
+    return Evaluation(scores, query, database, query_codes, database_codes, cost)
 
 
 def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:

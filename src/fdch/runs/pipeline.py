@@ -20,7 +20,7 @@ from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.errors import RunError, SettingError
 from fdch.evaluation import Protocol, Scores
 from fdch.files import fingerprint
-from fdch.machine import forget_peak_memory, peak_memory
+from fdch.machine import forget_peak_memory
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
@@ -163,9 +163,7 @@ def fit_and_score(
         )
     figures = {
         "training_seconds": round(fitted - began, 3),
-        "encoding_seconds": round(found.encoding_seconds, 3),
-        "encoded_pairs": len(found.query) + len(found.database),
-        "peak_memory_bytes": peak_memory(),
+        **found.cost,
         "resumed": resumed,
         "stage_one_from": source.name if source and is_shared else None,
         "warnings": warned,
