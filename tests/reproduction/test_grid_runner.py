@@ -121,7 +121,7 @@ def test_variants_take_over_the_first_stage_and_nothing_is_left(runner):
     job = (FDCH, VARIANT, Cell("fdch_ii", 16, 0))
     run_all(runner, job)
     taken = [figures_of(runner, cell)["stage_one_from"] for cell in job]
-    assert taken == [None, "fdch", "fdch"]
+    assert taken == [None, "fdch-16-0", "fdch-16-0"]
     assert not any((runner.study.folder(cell) / RUN).exists() for cell in job)
 
 

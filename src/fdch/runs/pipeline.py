@@ -165,7 +165,11 @@ def fit_and_score(
         "training_seconds": round(fitted - began, 3),
         **found.cost,
         "resumed": resumed,
-        "stage_one_from": source.name if source and is_shared else None,
+        "stage_one_from": (
+            f"{source.name}-{source.bits}-{source.seed}"
+            if source and is_shared
+            else None
+        ),
         "warnings": warned,
     }
     return found.scores, figures
