@@ -188,7 +188,7 @@ def _search(
     kind: str,
     score: str,
 ) -> Iterator[_Table]:
-    """Give some of the results of each query, no pair finding itself."""
+    """Return some of the results of each query, no pair finding itself."""
     items = gallery.items
     confidence = confidences(queries.outputs[query_kind])
     words = np.log1p(queries.words) * (query_kind == "text")
@@ -226,7 +226,7 @@ def _search(
 def _distances(
     queries: EncodedSides, items: EncodedSides, query_kind: str, kind: str, score: str
 ) -> NDArray[Any]:
-    """Give what orders the items for each query, (queries, items)."""
+    """Return the distance of each item from each query, (queries, items)."""
     outputs, stored = queries.outputs[query_kind], items.outputs[kind]
     if score != FUSED:
         return SCORES[score](outputs, stored)
@@ -236,7 +236,7 @@ def _distances(
 
 
 def match_words(queries: csr_array, items: csr_array) -> Values:
-    """Give the share of each query's words that each item holds, (queries, items)."""
+    """Return the share of each query's words that each item holds, (queries, items)."""
     holding = np.asarray(items.sum(axis=0)).ravel()
     weights = queries.astype(np.float64)
     for start, end in pairwise(queries.indptr):
@@ -246,7 +246,7 @@ def match_words(queries: csr_array, items: csr_array) -> Values:
 
 
 def _nearest(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Give the places of the k lowest of each row, the lowest first."""
+    """Return the places of the k lowest of each row, the lowest first."""
     places = np.argpartition(scores, k - 1, axis=1)[:, :k]
     order = np.argsort(np.take_along_axis(scores, places, 1), axis=1)
     return np.take_along_axis(places, order, 1)

@@ -62,7 +62,7 @@ def stable_sums(
 def _place(
     keys: Keys, ranks: NDArray[np.int64], found: NDArray[np.int64], cutoff: int
 ) -> NDArray[np.float64]:
-    """Give precision at the relevant items of a slice of the database.
+    """Return precision at the relevant items of a slice of the database.
 
     Advances, for each distance, the items ranked and the relevant ones found.
     """
@@ -88,7 +88,7 @@ def _keys(
     bits: int,
     grades: int,
 ) -> Keys:
-    """Give `grades` times the distance, plus the number of shared labels.
+    """Return `grades` times the distance, plus the number of shared labels.
 
     Numbers from `grades` on count as the largest grade.
     """
