@@ -147,7 +147,7 @@ def test_tuned_methods_are_shown(reproduce, monkeypatch):
     assert result.exit_code == 0, result.stderr
     (row,) = json.loads(result.stdout)["tuned"]
     assert (row["method"], row["bits"], row["trials"]) == ("dch", 8, 7)
-    assert "tuning: 1/1 methods" in result.stderr
+    assert "cells: 1/1 cells" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from fdch.cli.search import marked_lines, table
@@ -153,7 +152,7 @@ def test_a_radius_gives_all_within(fdch, index):
 
 
 def test_nothing_may_fit(fdch, index, monkeypatch):
-    even = Model(np.zeros(5), np.ones(5), np.zeros(8))  # one half, always
+    even = Model((0.0,) * 5, (1.0,) * 5, (0.0,) * 8)  # one half, always
     models = {"text": {kind: {"plain": even} for kind in SIDES}}
     known = Calibration(16, 10, 0, models)
     monkeypatch.setattr(Searcher, "calibration", property(lambda _: known))

@@ -292,7 +292,7 @@ def test_the_fit_minimises_the_penalised_likelihood():
     least = objective(model.weights)
     for place in range(len(model.weights)):
         for change in (-1e-3, 1e-3):
-            moved = model.weights.copy()
+            moved = [*model.weights]
             moved[place] += change
             assert objective(moved) > least
 
@@ -300,7 +300,8 @@ def test_the_fit_minimises_the_penalised_likelihood():
 def test_a_prediction_as_a_plain_loop():
     random = np.random.default_rng(1)
     weights = np.array([0.5, -1.0, 0.4, 0.3, -0.2, 0.1, 0.15, 0.6])
-    model = Model(random.normal(size=5), random.random(5) + 0.5, weights)
+    mean, scale = random.normal(size=5), random.random(5) + 0.5
+    model = Model(tuple(mean), tuple(scale), tuple(weights))
     facts = np.column_stack(
         [random.normal(size=7), np.tile(random.normal(size=4), (7, 1))]
     )
@@ -332,10 +333,13 @@ def test_unknown_facts_count_as_the_mean(fitted):
         (lambda d: d.update(bits=0), "whole number of 1"),
         (lambda d: d["models"].update(sound={}), "has 'sound'"),
         (lambda d: d["models"]["image"]["pair"]["plain"].pop("mean"), "no 'mean'"),
-        (lambda d: d["models"]["image"]["pair"]["plain"]["scale"].pop(), "5 numbers"),
-        (lambda d: _set(d, "scale", 0, 0), "scale must be positive"),
-        (lambda d: _set(d, "weights", 1, 0.1), "0 or less"),
-        (lambda d: _set(d, "weights", 0, "x"), "numbers"),
+        (
+            lambda d: d["models"]["image"]["pair"]["plain"]["scale"].pop(),
+            "got 5, 4 and 8",
+        ),
+        (lambda d: _set(d, "scale", 0, 0), "positive scales"),
+        (lambda d: _set(d, "weights", 1, 0.1), "no positive weight"),
+        (lambda d: _set(d, "weights", 0, "x"), "weights must be a number"),
     ],
 )
 def test_what_was_changed_is_named(fitted, change, complaint):

@@ -15,8 +15,8 @@ from fdch.evaluation.ordering import (
     ordered_blocks,
     place_items,
 )
-from fdch.evaluation.partner import ordered_places
-from fdch.evaluation.scoring import Measures
+from fdch.evaluation.partner import place_partners
+from fdch.evaluation.scoring import CANDIDATES
 
 BITS, WIDTH, QUERIES, ITEMS = 6, 3, 5, 40
 
@@ -123,7 +123,7 @@ def test_a_partner_is_placed_in_the_order(sides):
     partners = items[:QUERIES]
     none = np.zeros((QUERIES, 1))
     others = Coded(partners, none, None, vectors[:QUERIES])
-    found = ordered_places(Coded(queries, none, order), others, QUERIES)
+    found = place_partners(Coded(queries, none, order), others, QUERIES)
     scores = order.score(partners, vectors[:QUERIES])
     for query in range(QUERIES):
         ahead = sum(scores[query, row] > scores[query, query] for row in range(QUERIES))
@@ -143,7 +143,7 @@ def test_galleries_are_scored_in_the_order_that_weights_give():
     part = found.scores["modality"]["image_to_text"]
     assert (part.map, part.precision_at[10]) == (1.0, 1.0)
     assert found.partner["modality"]["image_to_text"].recall_at[10] == 1.0
-    assert found.protocol.ordered == Measures().candidates
+    assert found.protocol.ordered == CANDIDATES
     assert "ordered" not in found.protocol.differences(protocol)
     bare = Coded(codes, labels)
     blind = score_galleries("mine", CodedPairs(bare, bare), pairs, protocol)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from fdch.codes import binarize
-from fdch.errors import DataError, SettingError
+from fdch.errors import SettingError
 from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries, sign_flip_p
 from fdch.evaluation.comparing.paired import (
-    paired_difference,
     paired_differences,
     paired_table,
 )
@@ -164,8 +163,3 @@ def test_the_table_has_signs_intervals_and_p_values():
     assert table.rows[0][:3] == ("fdch 16", "less dcmh 16", "modality")
     assert str(table.rows[0][4]).startswith("+0.")
     assert "95% interval" in table.header
-
-
-def test_lists_of_other_queries_cannot_be_paired():
-    with pytest.raises(DataError, match="3 and 2 queries"):
-        paired_difference(np.ones(3), np.ones(2))

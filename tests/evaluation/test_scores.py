@@ -10,7 +10,6 @@ from fdch.errors import DataError, LabelError, SettingError
 from fdch.evaluation import (
     Coded,
     CodedPairs,
-    Measures,
     Protocol,
     Scores,
     average_precision,
@@ -18,6 +17,7 @@ from fdch.evaluation import (
     evaluate_codes,
     score_galleries,
 )
+from fdch.evaluation.documents import to_plain
 from fdch.progress import Update
 
 PROTOCOL = Protocol("d" * 32, "s" * 32, queries=6, database=30, train=20, seed=3)
@@ -40,7 +40,7 @@ def scored(**options):
 
 def test_the_document_has_the_promised_shape():
     document = json.loads(json.dumps(scored().to_json(), allow_nan=False))
-    assert list(document["protocol"].items()) >= list(PROTOCOL.to_json().items())
+    assert document["protocol"] == to_plain(PROTOCOL)
     assert document["method"] == "fdch" and document["bits"] == 8
     assert document["protocol"]["relevance"] == "shared label"
     assert document["protocol"]["ties"] == "expected"
@@ -152,13 +152,6 @@ def test_pairs_without_a_text_are_missing_from_the_text_gallery():
     assert part["image_to_text"].map == alone.map
 
 
-def test_counts_that_contradict_the_protocol_are_refused():
-    with pytest.raises(SettingError, match="7 queries; codes of 6"):
-        score_galleries("x", QUERIES, DATABASE, Protocol("d", "s", 7, 30, 1))
-    with pytest.raises(SettingError, match="29 pairs"):
-        score_galleries("x", QUERIES, DATABASE, Protocol("d", "s", 6, 29, 1))
-
-
 def test_queries_without_answers_are_counted_and_left_out():
     query, database = QUERIES.image, DATABASE.text
     labels = query.labels.copy()
@@ -174,16 +167,6 @@ def test_nothing_relevant_at_all_is_an_error():
     query, database = QUERIES.image, DATABASE.text
     with pytest.raises(LabelError, match="none of the 6 queries"):
         evaluate_codes(query.codes, database.codes, query.labels * 0, database.labels)
-
-
-def test_measures_choose_ranks_and_averages():
-    query, database = QUERIES.image, DATABASE.text
-    measures = Measures(precision_at=(2,), average="macro", empty="skip")
-    part = evaluate_codes(
-        query.codes, database.codes, query.labels, database.labels, measures=measures
-    )
-    assert set(part.precision_at) == {2}
-    assert (part.lookup.average, part.lookup.empty) == ("macro", "skip")
 
 
 @pytest.mark.parametrize("cutoff", [None, 50])
@@ -240,17 +223,15 @@ def change(document, path, value):
         ("scores.modality.image_to_text.map", math.nan, "got nan"),
         ("scores.modality.image_to_text.precision_at", {"x": 1}, "ranks"),
         ("scores.modality.image_to_text.ndcg_at", {"10": 2}, "ndcg_at.10 must be"),
-        ("scores.modality.image_to_text.intervals", {"map": [0.1]}, "upper end"),
-        ("scores.modality.image_to_text.intervals", {"map": [1, 0]}, "upper end"),
-        ("scores.modality.image_to_text.intervals", {"map": [0, 1, 1]}, "upper end"),
-        ("partner.modality.image_to_text.median_rank", 7, "from 1 to 6; got 7"),
+        ("scores.modality.image_to_text.intervals", {"map": [0.1]}, "2 values"),
+        ("partner.modality.image_to_text.median_rank", "7", "a number"),
+        ("partner.modality.image_to_text.queries", 0, "queries must be"),
         ("partner.modality.image_to_text.recall_at", 3, "recall_at must be"),
         ("partner.pairs", {}, "unknown gallery or direction 'pairs'"),
         ("partner.modality.both", {}, "partner.modality.both"),
         ("partner", {"one": {}, "two": {}}, "unknown gallery or direction 'one'"),
         ("lookup.modality.image_to_text.radius", [0, 2], "radius 0, 1, 2"),
         ("lookup.modality.image_to_text.recall", [None] * 9, "recall"),
-        ("lookup.modality.image_to_text.average", "median", "micro or macro"),
         ("lookup.modality.image_to_text.precision", "x" * 99, "xxx[.][.][.]"),
         ("health.image.constant_bits", [None], "constant_bits"),
         ("scores.pairs", {}, "unknown gallery or direction 'pairs'"),
@@ -266,8 +247,8 @@ def test_a_wrong_document_is_refused_by_the_place(path, value, message):
 
 def test_a_missing_member_is_named():
     document = scored().to_json()
-    del document["scores"]
-    with pytest.raises(DataError, match="no 'scores'"):
+    del document["method"]
+    with pytest.raises(DataError, match="no 'method'"):
         Scores.from_json(document)
 
 

@@ -92,6 +92,7 @@ def run(pairs, tmp_path_factory):
         "settings": defaults | settings,
         "fingerprint": "f" * 32,
         "data": data,
+        "labels": list(pairs.label_names),
         "split": "5" * 32,
         "train": 30,
         "validation": 3,

@@ -10,11 +10,7 @@ import pytest
 from fdch.data.duplicates import QueryDuplicates
 from fdch.errors import DamagedRun, MissingExtra, RunError
 from fdch.evaluation.calibration.reliability import measure_reliability
-from fdch.report.evaluation_page import (
-    changed_settings,
-    describe_training,
-    write_report,
-)
+from fdch.report.evaluation_page import write_report
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -116,7 +112,8 @@ def test_health_training_and_counts_are_there(page, run):
         "learning_rate=0.5",
         run.fingerprint,
         "python 3.11",
-        "30 pairs in 1.5 seconds",
+        "30 with labels",
+        "in 1.5 seconds",
         "3 query texts have no word that the method knows",
     ):
         assert told in shown
@@ -184,17 +181,13 @@ def test_light_dark_and_small_screens_are_provided_for(page):
     assert "max-width: 40rem" in source
 
 
-def test_only_changed_settings_are_listed(run):
-    assert dict(changed_settings(run)) == {"bits": 16, "learning_rate": 0.5}
-
-
 @pytest.mark.parametrize("gone", ["data", "versions", "seconds", "split"])
-def test_a_run_that_does_not_tell_its_training_is_damaged(run, gone):
+def test_a_run_that_does_not_tell_its_training_is_damaged(
+    run, evaluation, tmp_path, gone
+):
     facts = {name: value for name, value in run.facts.items() if name != gone}
-    with pytest.raises(DamagedRun, match=r"run\.json' does not say"):
-        describe_training(replace(run, facts=facts))
-    with pytest.raises(DamagedRun, match=r"run\.json' does not say"):
-        describe_training(replace(run, facts={**run.facts, "versions": None}))
+    with pytest.raises(DamagedRun, match=r"run\.json' has missing or unfit"):
+        write_report(tmp_path / "page.html", replace(run, facts=facts), evaluation)
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])

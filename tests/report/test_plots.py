@@ -6,16 +6,18 @@ from dataclasses import replace
 import pytest
 
 from fdch.errors import MissingExtra
-from fdch.report.plots import balance_plot, lookup_plot, precision_plot
+from fdch.evaluation.calibration.reliability import measure_reliability
+from fdch.report.plots import lookup_plot, reliability_plot
+
+RELIABILITY = {"unified": {"image_to_text": measure_reliability([0.9, 0.2], [1, 0])}}
 
 
 @pytest.fixture(
     params=[
         lambda found: lookup_plot(found.scores),
-        lambda found: precision_plot(found.scores),
-        lambda found: balance_plot(found.scores.health),
+        lambda _: reliability_plot(RELIABILITY),
     ],
-    ids=["lookup", "precision", "balance"],
+    ids=["lookup", "reliability"],
 )
 def plot(request):
     return request.param
@@ -58,18 +60,12 @@ def test_equal_scores_give_equal_plots(plot, evaluation):
     assert plot(evaluation) == plot(evaluation)
 
 
-@pytest.mark.parametrize("drawn", [lookup_plot, precision_plot])
-def test_one_gallery_is_enough(drawn, evaluation, on_one_gallery):
-    both, one = labels(drawn(evaluation.scores)), labels(drawn(on_one_gallery.scores))
+def test_one_gallery_is_enough(evaluation, on_one_gallery):
+    both, one = (
+        labels(lookup_plot(each.scores)) for each in (evaluation, on_one_gallery)
+    )
     assert both - one == {"image → text, modality", "text → image, modality"}
     assert {"image → text, unified", "text → image, unified"} <= one
-
-
-def test_one_set_of_codes_is_enough(evaluation):
-    health = evaluation.scores.health
-    one = labels(balance_plot({"image": health["image"]}))
-    assert labels(balance_plot(health)) - one == set(health) - {"image"}
-    assert "image" in one
 
 
 def test_radii_that_fetch_nothing_have_no_point(evaluation):
@@ -86,8 +82,7 @@ def test_radii_that_fetch_nothing_have_no_point(evaluation):
     assert drawn(None) == drawn(last) - 1
 
 
-@pytest.mark.parametrize("drawn", [lookup_plot, precision_plot])
-def test_the_line_of_chance_is_a_precision_not_a_map(drawn, evaluation):
+def test_the_line_of_chance_is_a_precision_not_a_map(evaluation):
     scores = evaluation.scores
     parts = scores.scores["unified"].items()
     lucky = {name: replace(part, chance=0.99) for name, part in parts}
@@ -96,7 +91,7 @@ def test_the_line_of_chance_is_a_precision_not_a_map(drawn, evaluation):
         for found in (scores.scores["unified"], lucky)
     )
     assert changed.chance == pytest.approx(0.99)
-    assert drawn(changed) == drawn(plain)
+    assert lookup_plot(changed) == lookup_plot(plain)
 
 
 def test_a_missing_package_is_told(plot, evaluation, monkeypatch):

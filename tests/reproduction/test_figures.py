@@ -1,6 +1,5 @@
 """Figures with all methods, told apart without colour."""
 
-import itertools
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -8,14 +7,12 @@ from matplotlib.figure import Figure
 
 from fdch.errors import MissingExtra
 from fdch.evaluation import LookupCurve
-from fdch.reproduction.curves import mean_curve, panels_of
 from fdch.reproduction.figures import (
     STYLES,
-    choose_markers,
     draw_panels,
     figure_files,
-    figure_on_page,
-    page_colours,
+    mean_curve,
+    panels_of,
     style_of,
 )
 from fdch.reproduction.recipe import choose
@@ -96,22 +93,6 @@ def test_every_method_of_a_recipe_has_a_style():
     assert drawn <= set(STYLES)
 
 
-def test_markers_are_spread_over_recall_and_differ_between_curves():
-    points = [(i / 100, 0.5) for i in range(101)]
-    marked = [choose_markers(points, number) for number in range(8)]
-    for indices in marked:
-        assert min(indices) >= 6
-        assert {b - a for a, b in itertools.pairwise(indices)} == {16}
-    assert len({index for indices in marked for index in indices}) == sum(
-        len(indices) for indices in marked
-    )
-
-
-def test_few_points_are_marked_once_each():
-    assert choose_markers([(0.0, 1.0), (0.5, 0.7), (1.0, 0.2)], 3) == [0, 1, 2]
-    assert choose_markers([], 3) == []
-
-
 def test_a_method_that_failed_at_one_length_is_in_the_legend(pairs, imagined):
     recipes = choose("figure2", [16, 32], ["cmfh", "fdch"])
     found = imagined(pairs, recipes, failed=[Cell("cmfh", 16, 0)])
@@ -135,18 +116,8 @@ def test_files_are_what_they_say_and_the_same_twice(panels):
     assert figure_files(panels) == files
 
 
-def test_a_figure_on_a_page_takes_the_pages_colours(panels):
-    svg = figure_on_page("figure2", "Precision over recall", panels)
-    ElementTree.fromstring(svg)
-    assert "var(--method-fdch)" in svg
-    assert "#0a0c" not in svg
-    assert style_of("fdch")[2] not in svg
-
-
-def test_a_new_method_has_a_style_and_a_colour():
+def test_a_new_method_has_a_style():
     assert style_of("xyz")[0]
-    assert page_colours()["other"]
-    assert page_colours()["fdch"] == style_of("fdch")[2]
 
 
 def test_without_matplotlib_the_extra_is_named(panels, monkeypatch):

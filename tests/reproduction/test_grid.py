@@ -9,7 +9,12 @@ from fdch.evaluation import DIRECTIONS, MEASURES, bootstrap_intervals, compariso
 from fdch.evaluation.scores import without_nan
 from fdch.evaluation.tables import Spread
 from fdch.reproduction.grid import build_grid, usual_gallery
-from fdch.reproduction.grid_tables import score_rows, text_table, text_tables
+from fdch.reproduction.grid_tables import (
+    has_published,
+    score_rows,
+    text_table,
+    text_tables,
+)
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.study import Cell
 
@@ -28,7 +33,7 @@ def failing(pairs, imagined):
 
 
 def test_columns_are_both_tasks_at_every_length(grid):
-    assert grid.columns == tuple((way, bits) for way in DIRECTIONS for bits in (16, 32))
+    assert grid.columns == [(way, bits) for way in DIRECTIONS for bits in (16, 32)]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -42,17 +47,17 @@ def test_numbers_are_those_of_a_comparison(few, grid, measure):
     table = comparison(scores, over_seeds=True, measure=measure)
     expected = {(row[0], row[1]): row[2:-1] for row in table.rows}
     found = {
-        (line.method, gallery): tuple(entry.measures[measure] for entry in line.entries)
-        for gallery, line in grid.lines()
-        if gallery in grid.galleries(measure)
+        (line[0].method, gallery): tuple(score.measures[measure] for score in line)
+        for gallery, lines in grid.lines(measure).items()
+        for line in lines
     }
     assert found == expected
 
 
 def test_both_galleries_are_shown_and_the_authors_own_is_marked(grid):
     marked = {
-        gallery: {line.method: line.is_usual for line in lines}
-        for gallery, lines in grid.sections.items()
+        gallery: {line[0].method: line[0].is_usual for line in lines}
+        for gallery, lines in grid.lines().items()
     }
     assert marked == {
         "unified": {"cmfh": True, "fdch": True},
@@ -74,11 +79,10 @@ def test_authors_search_the_gallery_of_their_papers(gallery, methods):
 
 @pytest.mark.parametrize("measure", ["map", "precision_at_10", "ndcg_at_10"])
 def test_each_column_of_a_gallery_has_its_best(grid, measure):
-    for lines in grid.sections.values():
-        for number in range(len(grid.columns)):
-            entries = [line.entries[number] for line in lines]
-            means = [round(entry.measures[measure].mean, 4) for entry in entries]
-            best = [measure in entry.best for entry in entries]
+    for lines in grid.lines().values():
+        for scores in zip(*lines, strict=True):
+            means = [round(score.measures[measure].mean, 4) for score in scores]
+            best = [grid.is_best(score, measure) for score in scores]
             assert best == [mean == max(means) for mean in means]
 
 
@@ -86,7 +90,7 @@ def test_intervals_are_over_the_queries_of_all_seeds(few, grid):
     key = "unified", "image_to_text", "ndcg_at_10"
     runs = few.scores("cmfh", 16)
     pooled = np.concatenate([without_nan(run.queries[key]) for run in runs])
-    entry = grid.sections["unified"][0].entries[0]
+    entry = grid.lines()["unified"][0][0]
     low, high = bootstrap_intervals(pooled[:, None])[0]
     assert entry.intervals["ndcg_at_10"] == pytest.approx((low, high))
     assert low < entry.measures["ndcg_at_10"].mean < high
@@ -94,7 +98,7 @@ def test_intervals_are_over_the_queries_of_all_seeds(few, grid):
 
 
 def test_partners_are_looked_for_in_the_modality_gallery(grid):
-    assert grid.galleries("partner_recall_at_10") == ["modality"]
+    assert [*grid.lines("partner_recall_at_10")] == ["modality"]
     table = text_table(grid, "partner_recall_at_10")
     assert {row[1] for row in table.rows} == {"modality", "modality (own)"}
     assert table.rows[-1] == ("chance", "modality", *["0.2500"] * 4)  # 10 of 40
@@ -103,15 +107,16 @@ def test_partners_are_looked_for_in_the_modality_gallery(grid):
 def test_chance_is_the_mean_over_seeds(few, grid):
     scores = few.scores("cmfh", 16)
     expected = sum(s.scores["unified"]["image_to_text"].chance for s in scores) / 2
-    assert grid.chance["unified"]["map"][0] == pytest.approx(expected)
-    assert grid.chance["unified"]["ndcg_at_10"] == (None,) * 4
+    chance = grid.lines()["unified"][0][0].chance
+    assert chance["map"] == pytest.approx(expected)
+    assert chance["ndcg_at_10"] is None
 
 
 def test_a_failed_cell_has_no_mean_and_a_note(failing):
     grid = build_grid(failing.recipes[0], failing)
-    line = grid.sections["unified"][0]
-    assert [entry is None for entry in line.entries] == [False, True, False, True]
-    assert line.failures == (None, 1, None, 1)
+    line = grid.lines()["unified"][0]
+    assert [bool(score.measures) for score in line] == [True, False, True, False]
+    assert [score.failure for score in line] == [None, 1, None, 1]
     assert grid.failures == ("CMFH at 32 bits, seed 1: it takes 99 GB & more",)
 
 
@@ -132,9 +137,10 @@ def test_published_numbers_stand_by_the_authors_gallery_of_the_papers_data(
     grid = build_grid(found.recipes[0], found)
     assert grid.has_published
     printed = {
-        (gallery, line.method): line.published
-        for gallery, line in grid.lines()
-        if line.has_published
+        (gallery, line[0].method): tuple(score.published for score in line)
+        for gallery, lines in grid.lines().items()
+        for line in lines
+        if has_published(line)
     }
     assert printed == {
         ("unified", "cmfh"): (0.5644, None, 0.5632, None),
@@ -153,7 +159,7 @@ def test_other_data_has_no_published_numbers(grid):
 def test_a_row_of_the_file_holds_every_measure(grid):
     table = score_rows(grid)
     row = dict(zip(table.header, table.rows[0], strict=True))
-    entry = grid.sections["unified"][0].entries[0]
+    entry = grid.lines()["unified"][0][0]
     assert row["method"] == "cmfh"
     assert row["map_worst"] == entry.measures["map_worst"]
     assert isinstance(row["map"], Spread)
@@ -170,7 +176,7 @@ def test_the_terminal_shows_every_main_measure(grid):
     assert [table.header[0] for table in tables] == [
         *("mAP", "P@1", "P@10", "NDCG@10", "partner@10")
     ]
-    entry = grid.sections["unified"][0].entries[0]
+    entry = grid.lines()["unified"][0][0]
     assert str(entry.measures["ndcg_at_10"]) in str(tables[3].rows[0][2])
 
 
@@ -184,7 +190,6 @@ def test_the_terminals_table_has_chance_stars_and_notes(grid):
 def test_one_seed_has_no_deviation(pairs, imagined):
     found = imagined(pairs, choose("table2", [16], ["cmfh"]), seeds=[4], out=Path("."))
     grid = build_grid(found.recipes[0], found)
-    entry = grid.sections["unified"][0].entries[0]
-    assert entry is not None
+    entry = grid.lines()["unified"][0][0]
     assert entry.measures["map"].deviation is None
     assert "±" not in str(text_table(grid)).splitlines()[1]

@@ -29,6 +29,11 @@ def runner(study):
     return GridRunner(study)
 
 
+def run_all(runner, cells):
+    for cell in cells:
+        runner.run(cell)
+
+
 def figures_of(runner, cell):
     return runner.record(cell)[0].figures
 
@@ -114,35 +119,25 @@ def test_warnings_are_kept_with_the_scores(source, tmp_path):
 
 def test_variants_take_over_the_first_stage_and_nothing_is_left(runner):
     job = (FDCH, VARIANT, Cell("fdch_ii", 16, 0))
-    assert tuple(runner.run_job(job)) == job
+    run_all(runner, job)
     taken = [figures_of(runner, cell)["stage_one_from"] for cell in job]
     assert taken == [None, "fdch-16-0", "fdch-16-0"]
     assert not any((runner.study.folder(cell) / RUN).exists() for cell in job)
 
 
 def test_a_first_stage_taken_over_gives_the_same_scores(runner, source, tmp_path):
-    list(runner.run_job((FDCH, VARIANT)))
+    run_all(runner, [FDCH, VARIANT])
     alone = GridRunner(replace(runner.study, out=tmp_path / "alone"))
-    list(alone.run_job((VARIANT,)))
+    run_all(alone, [VARIANT])
     assert figures_of(alone, VARIANT)["stage_one_from"] is None
     assert scores_of(alone, VARIANT) == scores_of(runner, VARIANT)
-
-
-def test_a_first_stage_survives_an_interruption_between_variants(runner):
-    running = runner.run_job((FDCH, VARIANT))
-    assert next(running) == FDCH
-    running.close()
-    again = GridRunner(runner.study)
-    assert tuple(again.run_job((VARIANT,))) == (VARIANT,)
-    assert figures_of(again, VARIANT)["stage_one_from"] == "fdch-16-0"
-    assert not (runner.study.folder(FDCH) / RUN).exists()
 
 
 def test_a_variant_with_a_first_stage_of_its_own_learns_it(study):
     settings = {**study.settings, "fdch_i": {**study.settings["fdch_i"]}}
     settings["fdch_i"]["fusion_width"] = "8"
     runner = GridRunner(replace(study, settings=settings))
-    list(runner.run_job((FDCH, VARIANT)))
+    run_all(runner, [FDCH, VARIANT])
     assert figures_of(runner, VARIANT)["stage_one_from"] is None
 
 
@@ -186,7 +181,7 @@ def test_checkpoints_of_another_task_are_dropped(runner, monkeypatch):
 
 def test_a_kept_run_can_be_evaluated(study):
     runner = GridRunner(replace(study, keep_runs=True))
-    list(runner.run_job((FDCH,)))
+    run_all(runner, [FDCH])
     run = open_run(study.folder(FDCH) / RUN)
     scores = evaluate_run(run).scores
     assert json.loads(scores_of(runner, FDCH)) == scores.to_json()
@@ -194,7 +189,7 @@ def test_a_kept_run_can_be_evaluated(study):
 
 def test_a_kept_run_is_the_one_that_training_makes(study, tmp_path):
     runner = GridRunner(replace(study, keep_runs=True))
-    list(runner.run_job((FDCH,)))
+    run_all(runner, [FDCH])
     kept = open_run(study.folder(FDCH) / RUN)
     task = TrainingTask(
         study.source, tmp_path / "trained", "fdch", 16, 0, study.settings["fdch"]
@@ -210,7 +205,7 @@ def test_a_run_kept_from_pictures_encodes_pictures(tmp_path):
     study = Study("scenes:60", tmp_path, keep_runs=True)
     runner = GridRunner(study)
     cell = Cell("scm_seq", 8, 0)
-    list(runner.run_job((cell,)))
+    run_all(runner, [cell])
     run = open_run(study.folder(cell) / RUN)
     codes = run.method.encode_images(runner.pairs.images)
     assert code_health(codes).items == 60

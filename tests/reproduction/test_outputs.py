@@ -137,8 +137,7 @@ def test_every_measure_can_be_chosen_without_a_script(page, found):
 
 def test_the_page_shows_every_measure_with_its_interval(page, found):
     grid = build_grid(found.recipes[1], found)
-    entry = grid.sections["modality"][-1].entries[0]
-    assert entry is not None
+    entry = grid.lines()["modality"][-1][0]
     assert set(entry.measures) == set(MEASURES)
     for measure, spread in entry.measures.items():
         assert f">{spread.mean:.4f}</span>" in page

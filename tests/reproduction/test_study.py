@@ -36,6 +36,11 @@ def test_variants_of_one_length_and_seed_are_one_job_behind_fdch():
     assert jobs[2:] == [(Cell("cmfh", 16, 0),), (Cell("cmfh", 32, 0),)]
 
 
+def test_all_seeds_of_a_tuned_method_and_length_are_one_job():
+    cells = [Cell(m, 16, seed) for m in ("fdch", "fdch_i") for seed in (0, 1)]
+    assert jobs_of(cells, is_tuned=True) == [tuple(cells[:2]), tuple(cells[2:])]
+
+
 def test_long_jobs_come_first():
     jobs = jobs_of([Cell("cmfh", 16, 0), Cell("fdch", 16, 0)])
     assert [job[0].method for job in jobs] == ["fdch", "cmfh"]

@@ -17,15 +17,14 @@ study = json.loads(sys.stdin.readline())
 open(os.path.join(study["out"], f"started-{os.getpid()}"), "w").write(
     os.environ["OMP_NUM_THREADS"])
 for line in sys.stdin:
-    for method, bits, seed in json.loads(line):
-        if method == "dies":
-            os._exit(3)
-        if method == "killed":
-            os.kill(os.getpid(), 9)
-        if method == "endless":
-            sys.stdin.read()
-        print(f"{method}-{bits}-{seed}", flush=True)
-    print("-", flush=True)
+    method, bits, seed = json.loads(line)
+    if method == "dies":
+        os._exit(3)
+    if method == "killed":
+        os.kill(os.getpid(), 9)
+    if method == "endless":
+        sys.stdin.read()
+    print(f"{method}-{bits}-{seed}", flush=True)
 """
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedRun, DataError, MissingFile, RunError
-from fdch.runs import method_scores
-from fdch.runs.method_scores import evaluate, evaluate_run, validate
-from fdch.runs.pipeline import train_run
+from fdch.runs import method_scores, pipeline
+from fdch.runs.method_scores import evaluate, evaluate_run
+from fdch.runs.pipeline import train_run, validate
 from fdch.runs.run import open_run
 from fdch.runs.run_files import DESCRIPTION
 
@@ -98,7 +98,7 @@ def test_pairs_without_a_label_are_left_out_of_scores(task, trained):
         trained.method,
         parts.query,
         replace(parts.database, labels=labels),
-        method_scores._own_protocol(trained.method, parts.query, parts.database),
+        method_scores.own_protocol(trained.method, parts.query, parts.database),
     )
     assert len(found.database) == len(parts.database) - 12
     assert found.scores.protocol.database == len(found.database)
@@ -140,7 +140,7 @@ def test_many_validation_pairs_are_not_compared_all_with_all(
     task, trained, factor_pairs, monkeypatch
 ):
     nothing = SimpleNamespace(scores=SimpleNamespace(scores={}))
-    monkeypatch.setattr(method_scores, "score_method", lambda *_, **__: nothing)
+    monkeypatch.setattr(pipeline, "score_method", lambda *_, **__: nothing)
     pairs = factor_pairs(6000)
     tracemalloc.start()
     try:

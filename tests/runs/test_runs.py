@@ -369,16 +369,6 @@ def test_an_unfit_calibration_is_refused(fitted, pairs, tmp_path, wrong):
         open_run(folder)
 
 
-def test_a_calibration_of_before_gives_no_probabilities(fitted, pairs, tmp_path):
-    folder = tmp_path / "run"
-    saved = save_run(folder, "fdch", fitted, None, {}, calibrate(fitted, pairs))
-    before = {"bits": 16, "pairs": 5, "curves": {}}
-    (folder / CALIBRATION).write_text(json.dumps(before))
-    sums = {CALIBRATION: checksum(folder / CALIBRATION)}
-    rewrite(saved, files=description(saved)["files"] | sums)
-    assert open_run(folder).calibration is None
-
-
 def test_the_model_of_an_index_is_a_run_without_its_split(fitted, pairs, tmp_path):
     calibration = calibrate(fitted, pairs)
     split = Split.draw(pairs)

@@ -13,7 +13,6 @@ from fdch.evaluation.protocol import Protocol
 from fdch.evaluation.scores import Scores
 from fdch.evaluation.scoring import (
     CodedPairs,
-    Measures,
     evaluate_codes,
     score_galleries,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "CodedPairs",
     "Histograms",
     "LookupCurve",
-    "Measures",
     "Protocol",
     "Scores",
     "average_precision",

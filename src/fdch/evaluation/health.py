@@ -1,29 +1,29 @@
 """Code health: how well a set of codes uses its bits, whatever they mean."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError
-from fdch.evaluation.fields import Fields
+from fdch.evaluation.documents import Positive, Share, to_plain
 
 ITEMS_PER_BLOCK = 65_536  # sums of so many products of signs are exact in float32
-LISTS = ("balance", "constant_bits")
 
 
 @dataclass(frozen=True)
 class CodeHealth:
     """How evenly and independently the bits of a set of codes are used."""
 
-    items: int  # codes looked at
+    items: Positive  # codes looked at
     bits: int
-    balance: tuple[float, ...]  # mean sign of each bit: 0 is even, 1 or -1 is constant
+    # mean sign of each bit: 0 is even, 1 or -1 is constant
+    balance: tuple[Annotated[float, (-1, 1)], ...]
     constant_bits: tuple[int, ...]  # positions of bits that never change
-    correlation: float | None  # mean absolute one of bits that change, where two do
-    bit_entropy: float  # mean entropy of a bit, at most 1
+    correlation: Share | None  # mean absolute one of bits that change, where two do
+    bit_entropy: Share  # mean entropy of a bit, at most 1
     code_entropy: float  # entropy of the distribution over whole codes, in bits
     distinct: int  # different codes in use
     largest_bucket: int  # items that share the most frequent code
@@ -34,27 +34,8 @@ class CodeHealth:
         return self.largest_bucket / self.items
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain numbers and lists."""
-        lists = {name: list(getattr(self, name)) for name in LISTS}
-        return asdict(self) | lists | {"largest_share": self.largest_share}
-
-    @classmethod
-    def from_json(cls, given: Fields) -> "CodeHealth":
-        """Read what `to_json` wrote; wrong values are named."""
-        bits = given.whole("bits", 1)
-        return cls(
-            items=given.whole("items", 1),
-            bits=bits,
-            balance=tuple(given.numbers("balance", -1, 1)),
-            constant_bits=tuple(map(int, given.numbers("constant_bits", 0, bits))),
-            correlation=(
-                given.number("correlation") if given.has("correlation") else None
-            ),
-            bit_entropy=given.number("bit_entropy"),
-            code_entropy=given.number("code_entropy", most=bits),
-            distinct=given.whole("distinct", 1),
-            largest_bucket=given.whole("largest_bucket", 1),
-        )
+        """Return plain numbers and lists."""
+        return {**to_plain(self), "largest_share": self.largest_share}
 
 
 def code_health(codes: Codes) -> CodeHealth:

@@ -59,7 +59,6 @@ def distance_histograms(
     graded: bool = False,
     cutoff: int | None = None,
     engine: Engine = "auto",
-    threads: int | None = None,
 ) -> Histograms:
     """Count all queries at once; see `histogram_blocks` for bounded memory.
 
@@ -78,7 +77,6 @@ def distance_histograms(
             graded=graded,
             cutoff=cutoff,
             engine=engine,
-            threads=threads,
         )
     )
     orders = [block.stable for block in blocks if block.stable is not None]
@@ -101,7 +99,6 @@ def histogram_blocks(
     graded: bool = False,
     cutoff: int | None = None,
     engine: Engine = "auto",
-    threads: int | None = None,
 ) -> Iterator[Histograms]:
     """Count queries in blocks, in their order, within bounded memory.
 
@@ -114,7 +111,6 @@ def histogram_blocks(
         graded: Also count items by the number of labels they share.
         cutoff: Rank after which the stable order is cut; None for all.
         engine: "numba", "numpy", or whichever is there.
-        threads: Threads of the numba engine; None for one per usable core.
     """
     bits = query_codes.bits
     queries = pack(query_codes, query_labels, "query")
@@ -127,15 +123,13 @@ def histogram_blocks(
     at_a_time = min(at_a_time, QUERIES_PER_BLOCK)
     for start in range(0, len(query_codes), at_a_time):
         block = queries.rows(start, start + at_a_time)
-        counts = chosen.count(block, database, bits, grades, threads)
+        counts = chosen.count(block, database, bits, grades)
         items, relevant = counts.sum(axis=2), counts[:, :, 1:].sum(axis=2)
         order = None
         if stable:
             by_relevance = np.stack([items - relevant, relevant], axis=2)
             last = cutoff or len(database_codes)
-            sums, hits = chosen.stable_sums(
-                block, database, by_relevance, last, threads
-            )
+            sums, hits = chosen.stable_sums(block, database, by_relevance, last)
             order = _stable_average(sums, hits, relevant)
         yield Histograms(items, relevant, order, counts if graded else None)
 

@@ -46,7 +46,7 @@ class Groups(NamedTuple):
 def average_precision(
     counts: Histograms, ties: Ties = "expected", cutoff: int | None = None
 ) -> Floats:
-    """Give the average precision of each query.
+    """Return the average precision of each query.
 
     Args:
         counts: Items and relevant items at each distance.
@@ -75,7 +75,7 @@ def average_precision(
 
 
 def precision_at(counts: Histograms, k: int) -> Floats:
-    """Give the expected share of relevant items among the first k of each query.
+    """Return the expected share of relevant items among the first k of each query.
 
     Where the database has fewer than k items, the share among all of them.
 
@@ -94,7 +94,7 @@ def precision_at(counts: Histograms, k: int) -> Floats:
 
 
 def ndcg_at(counts: Histograms, k: int) -> Floats:
-    """Give the expected NDCG of each query's first k items.
+    """Return the expected NDCG of each query's first k items.
 
     The gain at rank i, 2^n - 1 for n shared labels, is divided by log2(i + 1); the
     sum over the first k ranks is divided by that of the best order of the database
@@ -133,7 +133,7 @@ def ndcg_at(counts: Histograms, k: int) -> Floats:
 
 
 def chance(counts: Histograms, cutoff: int | None = None) -> Floats:
-    """Give the average precision expected of a random order of the database.
+    """Return the average precision expected of a random order of the database.
 
     It lies above the share of relevant items, and the more so the shorter the list:
     a relevant item that luck puts first counts in full.
@@ -171,7 +171,7 @@ def _groups(counts: Histograms) -> Groups:
 
 
 def _harmonic(numbers: Floats) -> Floats:
-    """Give 1 + 1/2 + ... + 1/n."""
+    """Return 1 + 1/2 + ... + 1/n."""
     return digamma(numbers + 1) + np.euler_gamma
 
 
@@ -244,7 +244,7 @@ def _cut_average(head: float, group: Groups, ties: Ties, cutoff: int) -> float:
 
 
 def _hypergeometric(x: Floats, ranks: Floats, group: Groups) -> Floats:
-    """Give the probability of x relevant items on the group's first ranks."""
+    """Return the probability of x relevant items on the group's first ranks."""
     others = group.items - group.relevant
     logs = _log_choices(group.relevant, x) + _log_choices(others, ranks - x)
     weights = np.exp(logs - logs.max())

@@ -6,16 +6,15 @@ nearer items and n - 1 others at its own distance takes each rank from a + 1 to
 a + n alike.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DataError, SettingError
-from fdch.evaluation.fields import Fields
+from fdch.evaluation.documents import Ends, Positive, Share
 from fdch.evaluation.histograms import histogram_blocks
 from fdch.evaluation.ordering import QUERIES_PER_BLOCK, Coded, place_items
 
@@ -27,33 +26,15 @@ Floats = NDArray[np.float64]
 class PartnerScores:
     """How well queries of one modality find their own other halves."""
 
-    recall_at: Mapping[int, float]  # share of partners among the first k, by k
+    recall_at: Mapping[int, Share]  # share of partners among the first k, by k
     median_rank: float  # median over queries of the partner's expected rank
-    queries: int  # pairs with both sides, each searched for among all of them
+    queries: Positive  # pairs with both sides, each searched for among all of them
 
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: Mapping[str, Ends] = field(default_factory=dict)
 
     def means(self) -> dict[str, float]:
-        """Give every mean over queries, by the name of its measure."""
+        """Return every mean over queries, by the name of its measure."""
         return {f"recall_at_{k}": share for k, share in self.recall_at.items()}
-
-    def to_json(self) -> dict[str, Any]:
-        """Give plain numbers."""
-        return asdict(self) | {
-            "recall_at": {str(k): share for k, share in self.recall_at.items()},
-            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
-        }
-
-    @classmethod
-    def from_json(cls, given: Fields) -> "PartnerScores":
-        """Read what `to_json` wrote; wrong values are named."""
-        queries = given.whole("queries", 1)
-        return cls(
-            recall_at=given.by_rank("recall_at"),
-            median_rank=given.number("median_rank", 1, queries),
-            queries=queries,
-            intervals=given.intervals(),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +45,11 @@ class PartnerPlaces:
     tied: Floats  # items at the partner's distance, itself included
 
     def ranks(self) -> Floats:
-        """Give the partner's expected rank, from 1."""
+        """Return the partner's expected rank, from 1."""
         return self.nearer + (self.tied + 1) / 2
 
     def found_by(self, k: int) -> Floats:
-        """Give the probability that the partner is among the first k.
+        """Return the probability that the partner is among the first k.
 
         >>> PartnerPlaces(np.array([0.0, 8.0]), np.array([1.0, 4.0])).found_by(10)
         array([1. , 0.5])
@@ -77,12 +58,17 @@ class PartnerPlaces:
             raise SettingError(f"recall is taken at a rank of 1 or more; got {k}.")
         return np.clip(k - self.nearer, 0, self.tied) / self.tied
 
-    def scores(self, recall_at: Sequence[int] = RECALL_AT) -> PartnerScores:
-        """Take recall and the median rank over all queries."""
+    def recalls(self) -> dict[str, Floats]:
+        """Return every query's own recall, by measure."""
+        return {f"recall_at_{k}": self.found_by(k) for k in RECALL_AT}
+
+    def scores(self, intervals: Mapping[str, Ends] | None = None) -> PartnerScores:
+        """Return recall and the median rank over all queries."""
         return PartnerScores(
-            {k: float(self.found_by(k).mean()) for k in recall_at},
+            {k: float(self.found_by(k).mean()) for k in RECALL_AT},
             float(np.median(self.ranks())),
             len(self.nearer),
+            intervals or {},
         )
 
 
@@ -114,9 +100,10 @@ def partner_places(query_codes: Codes, partner_codes: Codes) -> PartnerPlaces:
     return PartnerPlaces(nearer, tied)
 
 
-def ordered_places(queries: Coded, partners: Coded, candidates: int) -> PartnerPlaces:
-    """Place each query's partner where candidates are ordered; see `ordering`."""
-    assert queries.order is not None
+def place_partners(queries: Coded, partners: Coded, candidates: int) -> PartnerPlaces:
+    """Place each query's partner by distance, or in order where the method orders."""
+    if queries.order is None:
+        return partner_places(queries.codes, partners.codes)
     nearer = np.zeros(len(queries.codes))
     for start in range(0, len(nearer), QUERIES_PER_BLOCK):
         rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(nearer)))

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fdch.evaluation.fields import Fields
+from fdch.evaluation.documents import Positive
 
 
 @dataclass(frozen=True)
@@ -12,13 +12,13 @@ class Protocol:
 
     data: str  # fingerprint of the pairs
     split: str  # fingerprint of the split
-    queries: int  # pairs used as queries
-    database: int  # pairs that are searched
+    queries: Positive  # pairs used as queries
+    database: Positive  # pairs that are searched
     train: int  # pairs trained on, without the validation part
     validation: int = 0  # pairs held out for choosing settings and for calibration
     relevance: str = "shared label"  # when a database item answers a query
     ties: str = "expected"  # how tied items are ranked
-    cutoff: int | None = None  # rank after which rankings are cut
+    cutoff: Positive | None = None  # rank after which rankings are cut
     seed: int = 0  # seed of the split and the training
     trained_on: str = ""  # fingerprint of the pairs of the training, where known
     # what no two parts of the split share: "pictures", "texts", "both" or nothing
@@ -62,27 +62,3 @@ class Protocol:
 
     def __str__(self) -> str:
         return self.describe()
-
-    def to_json(self) -> dict[str, Any]:
-        """Give plain values by name."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: object) -> "Protocol":
-        """Read what `to_json` wrote; wrong values are named."""
-        given = Fields(document, "protocol")
-        return cls(
-            data=given.text("data"),
-            split=given.text("split"),
-            queries=given.whole("queries", 1),
-            database=given.whole("database", 1),
-            train=given.whole("train"),
-            validation=given.whole("validation") if given.has("validation") else 0,
-            relevance=given.text("relevance"),
-            ties=given.text("ties"),
-            cutoff=given.whole("cutoff", 1) if given.has("cutoff") else None,
-            seed=given.whole("seed"),
-            trained_on=given.text("trained_on") if given.has("trained_on") else "",
-            groups=given.text("groups") if given.has("groups") else "",
-            ordered=given.whole("ordered") if given.has("ordered") else 0,
-        )

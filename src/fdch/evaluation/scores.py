@@ -13,18 +13,31 @@ from numpy.typing import NDArray
 
 from fdch.errors import DataError
 from fdch.evaluation.comparing.resampling import CONFIDENCE
-from fdch.evaluation.fields import Fields
+from fdch.evaluation.documents import (
+    Ends,
+    Positive,
+    Share,
+    from_plain,
+    read_value,
+    to_plain,
+)
 from fdch.evaluation.hash_lookup import LookupCurve
 from fdch.evaluation.health import CodeHealth
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, PARTNER, flatten
+from fdch.evaluation.measures import (
+    DIRECTIONS,
+    GALLERIES,
+    MAIN,
+    MEASURES,
+    PARTNER,
+    flatten,
+)
 from fdch.evaluation.partner import PartnerScores
 from fdch.evaluation.protocol import Protocol
-from fdch.evaluation.score_tables import score_tables
+from fdch.evaluation.tables import Cell, Table
 
 Key = tuple[str, str, str]  # gallery, direction, measure
 Values = NDArray[np.float32]
 _Part = TypeVar("_Part")
-_Made = TypeVar("_Made")
 MAPS = ("map", "map_stable", "map_best", "map_worst")
 
 
@@ -32,52 +45,27 @@ MAPS = ("map", "map_stable", "map_best", "map_worst")
 class DirectionScores:
     """Scores of one direction against one gallery, means over valid queries."""
 
-    map: float  # mean average precision, expected over the orders of tied items
-    map_stable: float  # the same with tied items in database order
-    map_best: float  # the same in the best order of tied items
-    map_worst: float  # the same in the worst order
-    precision_at: Mapping[int, float]  # expected precision among the first k, by k
-    chance: float  # what `map` is for random codes, with the same cut-off
-    queries: int  # valid queries, which have a relevant item in the database
+    map: Share  # mean average precision, expected over the orders of tied items
+    map_stable: Share  # the same with tied items in database order
+    map_best: Share  # the same in the best order of tied items
+    map_worst: Share  # the same in the worst order
+    precision_at: Mapping[int, Share]  # expected precision among the first k, by k
+    chance: Share  # what `map` is for random codes, with the same cut-off
+    queries: Positive  # valid queries, which have a relevant item in the database
     skipped: int  # queries left out because they have none
     lookup: LookupCurve
     # expected NDCG of the first k, graded by shared labels, by k
-    ndcg_at: Mapping[int, float] = field(default_factory=dict)
+    ndcg_at: Mapping[int, Share] = field(default_factory=dict)
 
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: Mapping[str, Ends] = field(default_factory=dict)  # by measure
 
     def means(self) -> dict[str, float]:
-        """Give every mean over queries, by the name of its measure."""
+        """Return every mean over queries, by the name of its measure."""
         return {
             **{name: getattr(self, name) for name in MAPS},
             **{f"precision_at_{k}": share for k, share in self.precision_at.items()},
             **{f"ndcg_at_{k}": share for k, share in self.ndcg_at.items()},
         }
-
-    def to_json(self) -> dict[str, Any]:
-        """Give plain numbers, the lookup curve left apart."""
-        return {
-            **{name: getattr(self, name) for name in MAPS},
-            "precision_at": {str(k): v for k, v in self.precision_at.items()},
-            "ndcg_at": {str(k): v for k, v in self.ndcg_at.items()},
-            "intervals": {name: list(ends) for name, ends in self.intervals.items()},
-            "chance": self.chance,
-            "queries": self.queries,
-            "skipped": self.skipped,
-        }
-
-    @classmethod
-    def from_json(cls, scores: Fields, lookup: Fields) -> "DirectionScores":
-        """Read what `to_json` wrote, with the curve that goes with it."""
-        return cls(
-            **{name: scores.number(name) for name in (*MAPS, "chance")},
-            precision_at=scores.by_rank("precision_at"),
-            queries=scores.whole("queries", 1),
-            skipped=scores.whole("skipped"),
-            lookup=LookupCurve.from_json(lookup),
-            ndcg_at=scores.by_rank("ndcg_at"),
-            intervals=scores.intervals(),
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +73,7 @@ class Scores:
     """All scores of a method's codes, by gallery and direction."""
 
     method: str
-    bits: int
+    bits: Positive
     protocol: Protocol
     # by gallery, of GALLERIES, and direction, of DIRECTIONS
     scores: Mapping[str, Mapping[str, DirectionScores]]
@@ -113,30 +101,26 @@ class Scores:
             )
 
     @property
-    def lookup(self) -> dict[str, dict[str, LookupCurve]]:
-        """Precision and recall by radius, by gallery and direction."""
-        return _convert(self.scores, lambda part: part.lookup)
-
-    @property
     def chance(self) -> float:
         """The mAP of random codes, mean over all directions."""
-        return sum(part.chance for part in self._parts()) / len(self._parts())
+        parts = flatten(self.scores)
+        return sum(part.chance for *_, part in parts) / len(parts)
 
     @property
     def skipped_queries(self) -> int:
         """Queries without a relevant item, in the direction that has the most."""
-        return max(part.skipped for part in self._parts())
+        return max(part.skipped for *_, part in flatten(self.scores))
 
     def means(self) -> dict[Key, float]:
-        """Give every mean over queries, by gallery, direction and measure."""
+        """Return every mean over queries, by gallery, direction and measure."""
         return self._collect(lambda part: part.means())
 
     def intervals(self) -> dict[Key, tuple[float, float]]:
-        """Give the interval of each mean that has one, by the same names."""
+        """Return the interval of each mean that has one, by the same names."""
         return self._collect(lambda part: part.intervals)
 
     def chance_of(self, gallery: str, direction: str, measure: str) -> float | None:
-        """Give what random codes score by a measure, where that is known."""
+        """Return what random codes score by a measure, where that is known."""
         part = self.scores.get(gallery, {}).get(direction)
         if part is None:
             return None
@@ -149,75 +133,52 @@ class Scores:
             return min(1.0, k / self.partner[gallery][direction].queries)
         return None
 
-    def with_intervals(self, ends: Mapping[Key, tuple[float, float]]) -> "Scores":
-        """Give the same scores with an interval beside each mean."""
-
-        def fill(parts: Mapping[str, Mapping[str, Any]], prefix: str) -> dict[str, Any]:
-            return {
-                gallery: {
-                    direction: replace(
-                        part,
-                        intervals={
-                            measure: ends[gallery, direction, prefix + measure]
-                            for measure in part.means()
-                        },
-                    )
-                    for direction, part in directions.items()
-                }
-                for gallery, directions in parts.items()
-            }
-
-        scores, partner = fill(self.scores, ""), fill(self.partner, PARTNER)
-        return replace(self, scores=scores, partner=partner)
-
     def to_json(self) -> dict[str, Any]:
-        """Give the document that `fdch evaluate --json` writes."""
+        """Return the document that `fdch evaluate --json` writes."""
+        document = to_plain(replace(self, queries=None))
+        lookup: dict[str, dict[str, Any]] = {}
+        for gallery, direction, part in flatten(document["scores"]):
+            lookup.setdefault(gallery, {})[direction] = part.pop("lookup")
         return {
             "method": self.method,
             "bits": self.bits,
-            "protocol": self.protocol.to_json(),
+            "protocol": document["protocol"],
             "chance": self.chance,
             "skipped_queries": self.skipped_queries,
-            "scores": _convert(self.scores, DirectionScores.to_json),
-            "partner": _convert(self.partner, PartnerScores.to_json),
+            "scores": document["scores"],
+            "partner": document["partner"],
             "intervals": {"confidence": CONFIDENCE, "over": "queries"},
-            "lookup": _convert(self.lookup, LookupCurve.to_json),
+            "lookup": lookup,
             "health": {name: health.to_json() for name, health in self.health.items()},
         }
 
     @classmethod
     def from_json(cls, document: object) -> "Scores":
         """Read what `to_json` wrote; wrong values are named."""
-        given = Fields(document)
-        lookup = given.inner("lookup")
-        return cls(
-            method=given.text("method"),
-            bits=given.whole("bits", 1),
-            protocol=Protocol.from_json(given.inner("protocol").document),
-            scores={
-                gallery: {
-                    name: DirectionScores.from_json(
-                        part, lookup.inner(gallery).inner(name)
-                    )
-                    for name, part in directions.members()
-                }
-                for gallery, directions in given.inner("scores").members()
-            },
-            health={
-                name: CodeHealth.from_json(part)
-                for name, part in given.optional("health").members()
-            },
-            partner={
-                gallery: {
-                    name: PartnerScores.from_json(part)
-                    for name, part in directions.members()
-                }
-                for gallery, directions in given.optional("partner").members()
-            },
+        given = read_value(dict[str, Any], document, "scores")
+        parts, curves = (
+            read_value(dict[str, dict[str, Any]], given.get(name), f"scores.{name}")
+            for name in ("scores", "lookup")
         )
+        for gallery, direction, part in flatten(parts):
+            members = read_value(dict[str, Any], part, f"scores.scores.{gallery}")
+            lookup = curves.get(gallery, {}).get(direction)
+            parts[gallery][direction] = {**members, "lookup": lookup}
+        own = ("method", "bits", "protocol", "health", "partner")
+        kept = {name: given[name] for name in own if name in given}
+        return from_plain(cls, {**kept, "scores": parts}, "scores")
+
+    def tables(self) -> list[Table]:
+        """Lay out all that there is of means, partner recall and intervals."""
+        tables = [_means_table(self)]
+        if any(self.partner.values()):
+            tables.append(_partner_table(self))
+        if self.intervals():
+            tables.append(_interval_table(self))
+        return tables
 
     def __str__(self) -> str:
-        return "\n\n".join(map(str, score_tables(self)))
+        return "\n\n".join(map(str, self.tables()))
 
     def __repr__(self) -> str:
         maps = ", ".join(
@@ -227,22 +188,19 @@ class Scores:
         return f"Scores('{self.method}', {self.bits} bits, mAP: {maps})"
 
     def _repr_html_(self) -> str:
-        return "".join(table._repr_html_() for table in score_tables(self))
-
-    def _parts(self) -> list[DirectionScores]:
-        return [part for _, _, part in flatten(self.scores)]
+        return "".join(table._repr_html_() for table in self.tables())
 
     def _collect(
         self, take: Callable[[DirectionScores | PartnerScores], Mapping[str, _Part]]
     ) -> dict[Key, _Part]:
         """Gather what all parts have by measure; partners' measures have a prefix."""
         found = {}
-        for gallery, direction, part in flatten(self.scores):
-            for measure, value in take(part).items():
-                found[gallery, direction, measure] = value
-        for gallery, direction, partners in flatten(self.partner):
-            for measure, value in take(partners).items():
-                found[gallery, direction, PARTNER + measure] = value
+        every: dict[str, Mapping[str, Mapping[str, DirectionScores | PartnerScores]]]
+        every = {"": self.scores, PARTNER: self.partner}
+        for prefix, parts in every.items():
+            for gallery, direction, part in flatten(parts):
+                for measure, value in take(part).items():
+                    found[gallery, direction, prefix + measure] = value
         return found
 
 
@@ -251,11 +209,69 @@ def without_nan(values: Values) -> Values:
     return values[~np.isnan(values)]
 
 
-def _convert(
-    parts: Mapping[str, Mapping[str, _Part]], convert: Callable[[_Part], _Made]
-) -> dict[str, dict[str, _Made]]:
-    """Convert every part, by gallery and direction."""
-    return {
-        gallery: {name: convert(part) for name, part in directions.items()}
-        for gallery, directions in parts.items()
-    }
+def _means_table(scores: Scores) -> Table:
+    """Lay out the means, a row to each gallery and direction, and the protocol."""
+    parts = flatten(scores.scores)
+    precisions = sorted({k for *_, part in parts for k in part.precision_at})
+    gains = sorted({k for *_, part in parts for k in part.ndcg_at})
+    rows: list[tuple[Cell, ...]] = [
+        (
+            gallery,
+            DIRECTIONS[name],
+            *(getattr(part, each) for each in MAPS),
+            *(part.precision_at.get(k) for k in precisions),
+            *(part.ndcg_at.get(k) for k in gains),
+        )
+        for gallery, name, part in parts
+    ]
+    ranked = (*(f"P@{k}" for k in precisions), *(f"NDCG@{k}" for k in gains))
+    skipped = f"; {scores.skipped_queries} queries without an answer left out"
+    return Table(
+        ("gallery", "direction", "mAP", "stable", "best", "worst", *ranked),
+        tuple(rows),
+        (
+            f"{scores.method}, {scores.bits} bits; chance {scores.chance:.4f}"
+            + (skipped if scores.skipped_queries else ""),
+            str(scores.protocol),
+        ),
+    )
+
+
+def _partner_table(scores: Scores) -> Table:
+    """Lay out how often an item's own other half is found, and where."""
+    parts = flatten(scores.partner)
+    ranks = sorted({k for *_, part in parts for k in part.recall_at})
+    rows: list[tuple[Cell, ...]] = [
+        (
+            gallery,
+            DIRECTIONS[name],
+            *(part.recall_at.get(k) for k in ranks),
+            f"{part.median_rank:,.1f}",
+        )
+        for gallery, name, part in parts
+    ]
+    pairs = max(part.queries for *_, part in parts)
+    return Table(
+        ("gallery", "own partner", *(f"first {k}" for k in ranks), "median rank"),
+        tuple(rows),
+        (f"each query's own other half among those of {pairs:,} query pairs",),
+    )
+
+
+def _interval_table(scores: Scores) -> Table:
+    """Lay out the intervals of the main measures."""
+    ends = scores.intervals()
+
+    def show(key: Key) -> str:
+        return "–".join(f"{end:.4f}" for end in ends.get(key, ())) or "-"  # noqa: RUF001
+
+    rows = tuple(
+        (gallery, DIRECTIONS[name], *(show((gallery, name, each)) for each in MAIN))
+        for gallery, name, _ in flatten(scores.scores)
+    )
+    titles = (MEASURES[measure].title for measure in MAIN)
+    return Table(
+        ("gallery", "interval", *titles),
+        rows,
+        (f"{CONFIDENCE:.0%} of the means of resampled queries (bootstrap)",),
+    )

@@ -1,26 +1,21 @@
 """The report of an evaluation: scores, curves, health and example queries."""
 
-from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from fdch import __version__
+from fdch.codes import Codes, hamming_distances
 from fdch.data.pictures.images import Pictures
-from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS
-from fdch.report.cards import draw_examples, show_pair
-from fdch.report.plots import (
-    balance_plot,
-    lookup_plot,
-    precision_plot,
-    reliability_plot,
-)
-from fdch.report.render import write_page
-from fdch.runs.encoding import lacks_known_words
+from fdch.report.plots import lookup_plot, reliability_plot
+from fdch.report.render import show_pair, write_page
+from fdch.runs.encoding import EncodedPairs, lacks_known_words
 from fdch.runs.method_scores import Evaluation
+from fdch.runs.model_card import describe_training
 from fdch.runs.run import Run
-from fdch.runs.run_files import DESCRIPTION
 
 QUERY_SIZE, ANSWER_SIZE = 240, 160
 EXAMPLES, ANSWERS = 4, 6
@@ -35,12 +30,11 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         path,
         "report.html.j2",
         run=run,
-        facts=describe_training(run),
+        training=describe_training(run),
         scores=scores,
         duplicates=evaluation.duplicates,
         reliability=evaluation.reliability,
         directions=DIRECTIONS,
-        changed=dict(changed_settings(run)),
         gallery=gallery,
         unknown=int(lacks_known_words(run.method, evaluation.query).sum()),
         has_pictures=isinstance(evaluation.database.images, Pictures),
@@ -50,43 +44,67 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         },
         plots={
             "lookup": lookup_plot(scores),
-            "precision": precision_plot(scores),
-            "balance": balance_plot(scores.health),
             "reliability": reliability_plot(evaluation.reliability),
         },
         version=__version__,
     )
 
 
-def describe_training(run: Run) -> dict[str, str]:
-    """Describe the training in words, for the page."""
-    facts = run.facts
-    try:
-        data, versions = facts["data"], facts["versions"]
-        return {
-            "name": str(data["name"]),
-            "data": f"{data['name']}, {data['pairs']:,} pairs, "
-            f"{data['skipped']:,} skipped",
-            "source": str(data["source"]),
-            "trained on": f"{facts['train']:,} pairs in {facts['seconds']:,} seconds; "
-            f"{facts['validation']:,} kept for validation",
-            "data fingerprint": str(data["fingerprint"]),
-            "split fingerprint": str(facts["split"]),
-            "versions": ", ".join(f"{name} {versions[name]}" for name in versions),
-        }
-    except (KeyError, TypeError, ValueError) as problem:
-        raise DamagedRun(
-            f"'{run.folder / DESCRIPTION}' does not say how the run was trained "
-            f"({problem}). Train the run again."
-        ) from problem
+class Found(NamedTuple):
+    """One answer."""
+
+    row: int  # in the database
+    distance: int
+    right: bool  # whether it shares a label with the query
 
 
-def changed_settings(run: Run) -> Iterator[tuple[str, Any]]:
-    """Return the settings of a run that are not the method's defaults."""
-    for field in fields(run.method):
-        value = run.facts["settings"].get(field.name)
-        if field.init and value != field.default:
-            yield field.name, value
+class Example(NamedTuple):
+    """A query and its nearest answers."""
+
+    query: int  # row among the queries
+    found: tuple[Found, ...]  # nearest first; equally near ones in database order
+    relevant: float  # share of the whole gallery that would have been right
+
+
+def draw_examples(
+    evaluation: Evaluation,
+    direction: str,
+    *,
+    gallery: str = "modality",
+    number: int = 3,
+    answers: int = 6,
+    seed: int = 0,
+) -> list[Example]:
+    """Draw queries of a direction at random and search the gallery with them."""
+    query_side, found_side = direction.split("_to_")
+    codes, rows = _side(evaluation.query_codes, query_side)
+    held, places = _side(
+        evaluation.database_codes, found_side if gallery == "modality" else gallery
+    )
+    salt = list(DIRECTIONS).index(direction)
+    drawn = np.random.default_rng([seed, salt]).permutation(len(rows))[:number]
+    distances = hamming_distances(codes[np.sort(drawn)], held)
+    examples = []
+    for query, away in zip(rows[np.sort(drawn)].tolist(), distances, strict=True):
+        wanted = np.flatnonzero(evaluation.query.labels[query])
+        labels = evaluation.database.labels[np.ix_(places, wanted)]
+        right = labels.max(axis=1, initial=0)
+        found = tuple(
+            Found(int(places[i]), int(away[i]), bool(right[i]))
+            for i in np.argsort(away, kind="stable")[:answers]
+        )
+        examples.append(Example(query, found, float(right.mean())))
+    return examples
+
+
+def _side(codes: EncodedPairs, side: str) -> tuple[Codes, NDArray[np.intp]]:
+    """Return the codes of one side, and the rows that they belong to."""
+    if side == "image":
+        return codes.image, np.flatnonzero(codes.has_image)
+    if side == "text":
+        return codes.text, np.flatnonzero(codes.has_text)
+    assert codes.unified is not None  # only galleries that were scored are shown
+    return codes.unified, np.arange(len(codes.unified))
 
 
 def show_examples(

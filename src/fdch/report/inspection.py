@@ -17,8 +17,7 @@ from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
 from fdch.index.column_types import describe_column
 from fdch.index.store import ColumnFacts
-from fdch.report.cards import show_pair
-from fdch.report.render import write_page
+from fdch.report.render import show_pair, write_page
 
 MAX_PATTERNS = 4096
 SAMPLED_QUERIES = 2000

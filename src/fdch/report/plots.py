@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fdch.errors import MissingExtra
-from fdch.evaluation import DIRECTIONS, CodeHealth, Scores
+from fdch.evaluation import DIRECTIONS, Scores
 from fdch.evaluation.calibration.reliability import Reliability
 from fdch.evaluation.measures import flatten
 from fdch.evaluation.tables import mean_known
@@ -59,32 +59,13 @@ def lookup_plot(scores: Scores) -> str:
             points = zip(curve.recall, curve.precision, strict=True)
             known = [point for point in points if point[1] is not None]
             _line(axes, known, gallery, direction)
-        _chance_line(axes, scores)
+        level = mean_known(part.lookup.chance for *_, part in flatten(scores.scores))
+        if level is not None:
+            axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="chance")
         axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.01), ylim=(0, 1.02))
         axes.legend(loc="lower left", fontsize=9)
 
     return page_svg("lookup", "Precision over recall of hash lookup", (5.0, 3.6), draw)
-
-
-def precision_plot(scores: Scores) -> str:
-    """Draw the precision among the first k."""
-
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        ranks: set[int] = set()
-        for gallery, direction, part in flatten(scores.scores):
-            ranks |= set(part.precision_at)
-            _line(axes, sorted(part.precision_at.items()), gallery, direction)
-        _chance_line(axes, scores)
-        axes.set(xscale="log", xlabel="first k answers", ylabel="precision at k")
-        axes.set(ylim=(0, 1.02), xticks=sorted(ranks))
-        axes.set_xticklabels([f"{rank:,}" for rank in sorted(ranks)])
-        axes.minorticks_off()
-        axes.legend(loc="lower left", fontsize=9)
-
-    return page_svg(
-        "precision", "Precision among the first k answers", (5.0, 3.6), draw
-    )
 
 
 def reliability_plot(reliability: Mapping[str, Mapping[str, Reliability]]) -> str:
@@ -103,25 +84,6 @@ def reliability_plot(reliability: Mapping[str, Mapping[str, Reliability]]) -> st
     return page_svg("reliability", label, (5.0, 3.6), draw)
 
 
-def balance_plot(health: Mapping[str, CodeHealth]) -> str:
-    """Draw the mean sign of each bit, a panel to each set of codes."""
-
-    def draw(figure: "Figure") -> None:
-        every = figure.subplots(
-            len(health), 1, sharex=True, sharey=True, squeeze=False
-        )[:, 0]
-        parts = zip(every, SERIES, health.items(), strict=False)
-        for axes, colour, (name, part) in parts:
-            axes.bar(range(1, part.bits + 1), part.balance, color=colour, width=0.7)
-            axes.set(ylim=(-1, 1), yticks=[-1, 0, 1], xlim=(0.2, part.bits + 0.8))
-            axes.set_ylabel(name, rotation=0, ha="right", va="center")
-            axes.grid(axis="x", visible=False)
-        every[-1].set_xlabel("bit")
-
-    label = "Mean sign of each bit, 0 being even"
-    return page_svg("balance", label, (11.4, 0.7 + 1.0 * len(health)), draw)
-
-
 def _line(axes: "Axes", points: Any, gallery: str, direction: str) -> None:
     x, y = zip(*points, strict=True)
     axes.plot(
@@ -134,14 +96,6 @@ def _line(axes: "Axes", points: Any, gallery: str, direction: str) -> None:
         markersize=3,
         label=f"{DIRECTIONS[direction]}, {gallery}",
     )
-
-
-def _chance_line(axes: "Axes", scores: Scores) -> None:
-    """Draw the precision of random codes, the same at every rank and radius."""
-    curves = [part.lookup for _, _, part in flatten(scores.scores)]
-    level = mean_known(curve.chance for curve in curves)
-    if level is not None:
-        axes.axhline(level, color=INK, linewidth=1, linestyle=":", label="chance")
 
 
 @contextmanager
@@ -160,28 +114,28 @@ def open_figure(
 
 
 def page_svg(
-    name: str,
-    label: str,
-    inches: tuple[float, float],
-    draw: Callable[["Figure"], None],
-    colours: Mapping[str, str] = PAGE_COLOURS,
+    name: str, label: str, inches: tuple[float, float], draw: Callable[["Figure"], None]
 ) -> str:
     """Draw a figure and make it part of a page: no fixed size, no fixed colours.
 
     The name is unique on the page, the label for those who cannot see the figure.
-    Inches give its shape and the size of its text; `colours` has the page's colour
-    for each stand-in that `draw` uses.
+    Inches give its shape and the size of its text.
     """
     written = io.StringIO()
     with open_figure(name, inches, _STYLE) as figure:
         draw(figure)
         metadata = {"Date": None, "Creator": None}
         figure.savefig(written, format="svg", metadata=metadata)
-    svg = written.getvalue()
+    svg = inline_svg(written.getvalue(), label)
+    for stand_in, colour in PAGE_COLOURS.items():
+        svg = svg.replace(stand_in, colour)
+    return svg
+
+
+def inline_svg(svg: str, label: str) -> str:
+    """Make a drawing from a file part of a page."""
     svg = svg[svg.index("<svg") :]
     for size in ("width", "height"):
         svg = re.sub(rf'(<svg[^>]*?) {size}="[^"]*"', r"\1", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    for stand_in, colour in colours.items():
-        svg = svg.replace(stand_in, colour)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)

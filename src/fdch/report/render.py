@@ -1,6 +1,7 @@
-"""Templates to one self-contained HTML file."""
+"""Templates to one self-contained HTML file, and pairs as pages show them."""
 
 import base64
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,28 @@ def figure(value: float | None, places: int = 3) -> str:
     return "–" if value is None else f"{value:.{places}f}"  # noqa: RUF001
 
 
-def picture_uri(pairs: PairedSet, row: int, size: int) -> str | None:
+def show_pair(
+    pairs: PairedSet,
+    row: int,
+    size: int,
+    side: str = "",
+    wanted: Collection[str] = (),
+    found: Any = None,
+) -> dict[str, Any]:
+    """Return what a page shows of a pair: one side or both, and its labels.
+
+    Labels come with whether the query has them too. `found` is how it was found.
+    """
+    return {
+        "name": str(pairs.ids[row]),
+        "text": pairs.texts.text(row) if side != "image" else None,
+        "labels": [(name, name in wanted) for name in pairs.labels_of(row)],
+        "picture": _picture_uri(pairs, row, size) if side != "text" else None,
+        "found": found,
+    }
+
+
+def _picture_uri(pairs: PairedSet, row: int, size: int) -> str | None:
     """Return a row's picture, made small, as text that a page can hold."""
     pictures = pairs.images
     if not isinstance(pictures, Pictures) or not pictures.present[row]:

@@ -8,13 +8,13 @@ cells/METHOD-BITS-SEED/run/           training in progress, or a run that is kep
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from fdch.errors import DataError, FdchError
 from fdch.evaluation import Scores
-from fdch.evaluation.fields import Fields
+from fdch.evaluation.documents import from_plain, read_value, to_plain
 from fdch.evaluation.score_files import (
     QUERIES,
     SCORES,
@@ -25,7 +25,6 @@ from fdch.evaluation.score_files import (
 from fdch.files import load_json, make_folder, write_json
 
 RECORD, RUN = "cell.json", "run"
-STATES = ("begun", "done", "failed")
 MAX_BYTES = 64 * 2**20
 State = Literal["begun", "done", "failed"]
 
@@ -47,16 +46,9 @@ class Record:
         make_folder(folder)
         if self.scores is not None:
             save_scores(folder, self.scores)
-        write_json(
-            folder / RECORD,
-            {
-                "fingerprint": self.fingerprint,
-                "state": self.state,
-                "reason": self.reason,
-                "figures": dict(self.figures),
-                "task": dict(self.task),
-            },
-        )
+        document = to_plain(replace(self, scores=None))
+        del document["scores"]  # which lie beside it
+        write_json(folder / RECORD, document)
 
     @classmethod
     def read(cls, folder: Path) -> "Record | None":
@@ -64,21 +56,15 @@ class Record:
         if not (folder / RECORD).exists():
             return None
         try:
-            given = Fields(load_json(folder / RECORD, MAX_BYTES), RECORD)
+            document = load_json(folder / RECORD, MAX_BYTES)
         except (OSError, ValueError) as problem:
             raise DataError(f"'{folder / RECORD}' cannot be read: {problem}") from None
-        state = cast(State, given.choice("state", *STATES))
-        scores = None
-        if state == "done":
-            scores = with_queries(read_scores(folder / SCORES), folder)
-        return cls(
-            given.text("fingerprint"),
-            state,
-            given.inner("task").document,
-            given.inner("figures").document,
-            given.text("reason"),
-            scores,
-        )
+        document = read_value(dict[str, Any], document, RECORD)
+        record = from_plain(cls, document | {"scores": None}, RECORD)
+        if record.state != "done":
+            return record
+        scores = with_queries(read_scores(folder / SCORES), folder)
+        return replace(record, scores=scores)
 
 
 def previous_record(folder: Path, fingerprint: str) -> tuple[Record | None, str]:

@@ -1,13 +1,22 @@
-"""Figures as in the paper: curves differ by line and marker, not by colour alone."""
+"""Figures as in the paper: lookup curves, a panel to each code length and task.
+
+Curves differ by line and marker, not by colour alone.
+"""
 
 import io
 import math
+import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from fdch.report.plots import INK, PAGE_COLOURS, open_figure, page_svg
-from fdch.reproduction.curves import Panel, Point
-from fdch.reproduction.recipe import label
+from fdch.evaluation import DIRECTIONS, LookupCurve
+from fdch.evaluation.tables import mean_known
+from fdch.report.plots import open_figure
+from fdch.reproduction.grid import usual_gallery
+from fdch.reproduction.recipe import Recipe, label
+from fdch.reproduction.reproduce import Reproduction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,14 +65,61 @@ FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"metadata": {"CreationDate": None, "Creator": None, "Producer": None}},
     "png": {"metadata": {"Software": None}, "dpi": 200},
 }
-ON_WHITE = "#222222"
+INK = "#222222"
 PANEL_INCHES = (3.7, 2.7)
 MIN_RECALL = 0.01
-FIRST_MARKER, MARKER_STEP, MARKER_TURNS = 0.06, 0.16, 8  # in recall
+MARKER_STEP, MARKER_TURNS = 0.12, 8  # a share of the panel's diagonal
 APART = {"wspace": 0.06}  # keeps the last tick of a panel off the next one's first
 LEGEND_COLUMNS = 6
 HANDLE = 3.0  # long enough for dashes to show on both sides of the marker
-ON_PAGE = 1.25  # a page is wider than a sheet of paper
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The curves of all methods at one length, for one task."""
+
+    bits: int
+    direction: str  # the task, such as "image_to_text"
+    curves: dict[str, tuple[Point, ...]]  # by method; means over seeds
+    chance: float | None  # precision of random codes
+
+    @property
+    def title(self) -> str:
+        """What stands over the panel."""
+        return f"{DIRECTIONS[self.direction]}, {self.bits} bits"
+
+
+def panels_of(
+    recipe: Recipe, found: Reproduction, gallery: str | None = None
+) -> list[Panel]:
+    """Gather the curves of a figure; without a gallery, of that the authors search."""
+    panels = []
+    for bits, direction in product(recipe.bits, DIRECTIONS):
+        lookups = {}
+        for method in recipe.methods:
+            searched = gallery or usual_gallery(method)
+            runs = [run.scores[searched] for run in found.scores(method, bits)]
+            lookups[method] = [run[direction].lookup for run in runs]
+        curves = {name: mean_curve(each) for name, each in lookups.items() if each}
+        chance = mean_known(curve.chance for each in lookups.values() for curve in each)
+        panels.append(Panel(bits, direction, curves, chance))
+    return panels
+
+
+def mean_curve(curves: list[LookupCurve]) -> tuple[Point, ...]:
+    """Average curves radius by radius; a radius that fetches nothing has no point."""
+    points = []
+    for radius in curves[0].radius:
+        precisions = [
+            precision
+            for curve in curves
+            if (precision := curve.precision[radius]) is not None
+        ]
+        if precisions:
+            recall = statistics.fmean(curve.recall[radius] for curve in curves)
+            points.append((recall, statistics.fmean(precisions)))
+    return tuple(points)
 
 
 def style_of(method: str) -> tuple[str, Any, str, bool]:
@@ -85,30 +141,6 @@ def figure_files(panels: Sequence[Panel]) -> dict[str, bytes]:
     return contents
 
 
-def figure_on_page(name: str, caption: str, panels: Sequence[Panel]) -> str:
-    """Draw a figure as part of a page, in the colours that the page has for methods."""
-    methods = _methods(panels)
-    stand_ins = {method: f"#0a0c{i:02x}" for i, method in enumerate(methods)}
-    colours = dict(PAGE_COLOURS)
-    for method, stand_in in stand_ins.items():
-        named = method if method in STYLES else "other"
-        colours[stand_in] = f"var(--method-{named})"
-    width, height = figure_inches(panels)
-    return page_svg(
-        name,
-        caption,
-        (ON_PAGE * width, ON_PAGE * height),
-        lambda figure: draw_panels(figure, panels, stand_ins, INK),
-        colours,
-    )
-
-
-def page_colours() -> dict[str, str]:
-    """Return the colours of all methods, to be declared by a page."""
-    named = {name: style[2] for name, style in STYLES.items()}
-    return named | {"other": OTHERS[2]}
-
-
 def figure_inches(panels: Sequence[Panel]) -> tuple[float, float]:
     """Return width and height of panels in two columns, with a legend below."""
     rows = math.ceil(len(panels) / 2)
@@ -116,13 +148,8 @@ def figure_inches(panels: Sequence[Panel]) -> tuple[float, float]:
     return 2 * PANEL_INCHES[0], rows * PANEL_INCHES[1] + legend + 0.1
 
 
-def draw_panels(
-    figure: "Figure",
-    panels: Sequence[Panel],
-    colours: Mapping[str, str] | None = None,
-    ink: str = ON_WHITE,
-) -> None:
-    """Draw all panels with one legend for all, in other colours than on white."""
+def draw_panels(figure: "Figure", panels: Sequence[Panel]) -> None:
+    """Draw all panels with one legend for all."""
     rows = math.ceil(len(panels) / 2)
     axes = figure.subplots(
         rows, 2, sharex=True, sharey=True, squeeze=False, gridspec_kw=APART
@@ -130,12 +157,11 @@ def draw_panels(
     low, high = _range(panels)
     for part, panel in zip(axes, panels, strict=False):
         for number, (method, points) in enumerate(panel.curves.items()):
-            colour = colours[method] if colours else style_of(method)[2]
-            _draw_curve(part, method, points, choose_markers(points, number), colour)
+            _draw_curve(part, method, points, number)
         if panel.chance is not None:
             part.axhline(
                 panel.chance,
-                color=ink,
+                color=INK,
                 linewidth=0.9,
                 linestyle=(0, (2, 3)),
                 label="chance",
@@ -164,9 +190,11 @@ def draw_panels(
 
 
 def _draw_curve(
-    axes: "Axes", method: str, points: Sequence[Point], marked: list[int], colour: str
+    axes: "Axes", method: str, points: Sequence[Point], number: int
 ) -> None:
-    marker, dashes, _, is_filled = style_of(method)
+    """Draw a curve; each begins its markers elsewhere, so that none hide others."""
+    first = MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
+    marker, dashes, colour, is_filled = style_of(method)
     leads = method == LEADING
     axes.plot(
         [recall for recall, _ in points],
@@ -179,26 +207,10 @@ def _draw_curve(
         markerfacecolor=colour if is_filled else "none",
         markeredgecolor=colour,
         markeredgewidth=1.0,
-        markevery=marked,
+        markevery=(first, MARKER_STEP),
         zorder=4 if leads else 3,
         label=label(method),
     )
-
-
-def choose_markers(points: Sequence[Point], number: int) -> list[int]:
-    """Choose the points that get a marker: those nearest to every so much recall.
-
-    Each curve begins elsewhere, by its number, so that markers of curves that run
-    together do not hide each other; none is placed where all curves meet.
-    """
-    first = FIRST_MARKER + MARKER_STEP * (number % MARKER_TURNS) / MARKER_TURNS
-    wanted = [first + MARKER_STEP * i for i in range(int(1 / MARKER_STEP) + 1)]
-    found = (
-        min(range(len(points)), key=lambda i: abs(points[i][0] - recall))
-        for recall in wanted
-        if recall < 1
-    )
-    return sorted(set(found)) if points else []
 
 
 def _range(panels: Sequence[Panel]) -> tuple[float, float]:

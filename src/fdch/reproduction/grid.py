@@ -1,8 +1,9 @@
 """The scores of a table: methods down, tasks and code lengths across."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import cached_property
+from itertools import groupby, product
 
 import numpy as np
 
@@ -22,39 +23,23 @@ SECTIONS = {
     "modality": "Modality gallery: codes of the other side alone are searched",
 }
 Place = tuple[str, str, str, int]  # method, gallery, direction, bits
-Column = tuple[str, int]  # direction, bits
-Chances = dict[str, tuple[float | None, ...]]
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One score of a table, over all seeds."""
-
-    measures: Mapping[str, Spread]
-    best: frozenset[str]  # measures by which no other method is better here
-    # bootstrap intervals over the queries of all seeds, by measure
-    intervals: Mapping[str, tuple[float, float]]
-
-
-@dataclass(frozen=True)
-class Line:
-    """A method against one gallery; an entry is None where a cell has failed."""
+class Score:
+    """A method against one gallery, in one task and at one length, over all seeds."""
 
     method: str
-    is_usual: bool  # whether its authors search this gallery
-    entries: tuple[Entry | None, ...]  # a score to each column
-    failures: tuple[int | None, ...]  # number of the note that says why, to each column
-    published: tuple[float | None, ...]  # what the paper prints, to each column
-
-    @property
-    def label(self) -> str:
-        """The method's name as its paper writes it."""
-        return label(self.method)
-
-    @property
-    def has_published(self) -> bool:
-        """Whether the paper prints anything for this line."""
-        return any(value is not None for value in self.published)
+    gallery: str
+    direction: str
+    bits: int
+    is_usual: bool  # whether the method's authors search this gallery
+    measures: Mapping[str, Spread]  # none where a cell has failed
+    # bootstrap intervals over the queries of all seeds, by measure
+    intervals: Mapping[str, tuple[float, float]]
+    chance: Mapping[str, float | None]  # what random codes score, where known
+    published: float | None  # mAP that the paper prints
+    failure: int | None  # number of the note that says why there is no score
 
 
 @dataclass(frozen=True)
@@ -62,34 +47,52 @@ class Grid:
     """A table of the paper, made again."""
 
     recipe: Recipe
-    columns: tuple[Column, ...]
-    sections: Mapping[str, tuple[Line, ...]]  # lines by gallery
-    # what random codes score, by gallery and measure, to each column, where known
-    chance: Mapping[str, Chances]
+    scores: tuple[Score, ...]  # by gallery, method and column
     failures: tuple[str, ...]  # why cells have no score; notes are numbered from 1
     notes: tuple[str, ...]  # how the scores were made
     seeds: tuple[int, ...]
     data: str  # what it was made on: its name, and the sizes of its parts
 
     @property
+    def columns(self) -> list[tuple[str, int]]:
+        """The direction and the length of each column."""
+        return list(product(DIRECTIONS, self.recipe.bits))
+
+    @property
     def has_published(self) -> bool:
         """Whether the paper prints anything for this data."""
-        return any(line.has_published for _, line in self.lines())
+        return any(score.published is not None for score in self.scores)
 
-    def galleries(self, measure: str) -> list[str]:
-        """List the galleries that have a measure; for mAP, all, failures included."""
-        return [
-            gallery
-            for gallery, lines in self.sections.items()
+    def lines(self, measure: str = "map") -> dict[str, list[list[Score]]]:
+        """Return the scores of each method by gallery, a score to each column.
+
+        Galleries without a measure are left out, but for mAP.
+        """
+        found: dict[str, list[list[Score]]] = {}
+        for (gallery, _), line in groupby(
+            self.scores, lambda score: (score.gallery, score.method)
+        ):
+            found.setdefault(gallery, []).append(list(line))
+        return {
+            gallery: lines
+            for gallery, lines in found.items()
             if measure == "map"
-            or any(e and measure in e.measures for line in lines for e in line.entries)
-        ]
+            or any(measure in score.measures for line in lines for score in line)
+        }
 
-    def lines(self) -> Iterator[tuple[str, Line]]:
-        """Yield all lines, each with its gallery."""
-        for gallery, lines in self.sections.items():
-            for line in lines:
-                yield gallery, line
+    def is_best(self, score: Score, measure: str) -> bool:
+        """Return whether no other method is better in this gallery and column."""
+        best = self._best.get((score.gallery, score.direction, score.bits, measure))
+        return measure in score.measures and _round(score.measures[measure]) == best
+
+    @cached_property
+    def _best(self) -> dict[tuple[str, str, int, str], float]:
+        found: dict[tuple[str, str, int, str], float] = {}
+        for score in self.scores:
+            for measure, spread in score.measures.items():
+                key = score.gallery, score.direction, score.bits, measure
+                found[key] = max(_round(spread), found.get(key, 0.0))
+        return found
 
 
 def usual_gallery(method: str) -> str:
@@ -103,121 +106,97 @@ def usual_gallery(method: str) -> str:
 
 def build_grid(recipe: Recipe, found: Reproduction) -> Grid:
     """Put the scores of a recipe into rows and columns."""
-    columns = tuple(product(DIRECTIONS, recipe.bits))
-    scores = [
+    runs = [
         run
         for method, bits in product(recipe.methods, recipe.bits)
         for run in found.scores(method, bits)
     ]
     published = Published.beside(found.pairs)
-    entries = _entries(scores)
-    failures = _failures(recipe, found)
+    intervals = _pool_intervals(runs)
+    failures = _explain_failures(recipe, found)
     numbers = {text: i for i, text in enumerate(dict.fromkeys(failures.values()), 1)}
-
-    def line(method: str, gallery: str) -> Line:
-        is_usual = gallery == usual_gallery(method)
-        values = published.values if is_usual else {}
-        return Line(
-            method,
-            is_usual,
-            tuple(entries.get((method, gallery, *column)) for column in columns),
-            tuple(numbers.get(failures.get((method, bits), "")) for _, bits in columns),
-            tuple(values.get((method, *column)) for column in columns),
-        )
-
-    sections = {
-        gallery: tuple(
-            line(method, gallery)
-            for method in recipe.methods
-            if gallery in ("modality", usual_gallery(method))
-        )
-        for gallery in SECTIONS
+    chances = {
+        (gallery, direction): _average_chance(runs, gallery, direction)
+        for gallery, direction in product(SECTIONS, DIRECTIONS)
     }
+    scores = []
+    for gallery, method in product(SECTIONS, recipe.methods):
+        is_usual = gallery == usual_gallery(method)
+        if gallery == "unified" and not is_usual:
+            continue  # it has no such codes
+        for direction, bits in product(DIRECTIONS, recipe.bits):
+            place = method, gallery, direction, bits
+            printed = published.values.get((method, direction, bits))
+            scores.append(
+                Score(
+                    *place,
+                    is_usual,
+                    _average(found.scores(method, bits), gallery, direction),
+                    intervals.get(place, {}),
+                    chances[gallery, direction],
+                    printed if is_usual else None,
+                    numbers.get(failures.get((method, bits), "")),
+                )
+            )
     return Grid(
         recipe,
-        columns,
-        {gallery: lines for gallery, lines in sections.items() if lines},
-        {gallery: _chances(scores, gallery, columns) for gallery in sections},
+        tuple(scores),
         tuple(numbers),
-        _notes(scores, recipe, published),
+        _describe_protocol(runs, recipe, published),
         found.seeds,
-        _describe_data(found, scores),
+        _describe_data(found, runs),
     )
 
 
-def _describe_data(found: Reproduction, scores: Sequence[Scores]) -> str:
-    if not scores:
-        return found.pairs.name
-    made = scores[0].protocol
-    return (
-        f"{found.pairs.name} ({made.queries:,} queries, {made.database:,} in the "
-        f"database, {made.train:,} for training, {made.validation:,} for validation)"
-    )
-
-
-def _entries(scores: Sequence[Scores]) -> dict[Place, Entry]:
-    """Take means and deviations as `comparison` gives them, and mark the best."""
-    found: dict[Place, dict[str, Spread]] = {}
-    best: dict[tuple[str, str, int, str], float] = {}
-    columns = list(product(DIRECTIONS, sorted({run.bits for run in scores})))
-    for measure in MEASURES if scores else ():
-        for method, gallery, *cells in comparison(
-            scores, over_seeds=True, measure=measure
-        ).rows:
-            for column, cell in zip(columns, cells, strict=False):
-                if isinstance(cell, Spread):
-                    place = str(method), str(gallery), *column
-                    found.setdefault(place, {})[measure] = cell
-                    key = *place[1:], measure
-                    best[key] = max(_round(cell), best.get(key, 0.0))
-    intervals = _intervals(scores)
-    return {
-        place: Entry(
-            spreads,
-            frozenset(m for m in spreads if _round(spreads[m]) == best[*place[1:], m]),
-            {m: intervals[*place, m] for m in spreads if (*place, m) in intervals},
-        )
-        for place, spreads in found.items()
-    }
+def _average(runs: Sequence[Scores], gallery: str, direction: str) -> dict[str, Spread]:
+    """Return the mean and deviation over seeds, by measure."""
+    means = [run.means() for run in runs]
+    found = {}
+    for measure in MEASURES if means else ():
+        values = [each.get((gallery, direction, measure)) for each in means]
+        known = [value for value in values if value is not None]
+        if len(known) == len(runs):
+            found[measure] = Spread.of(known)
+    return found
 
 
 def _round(spread: Spread) -> float:
     return round(spread.mean, SHOWN_PLACES)
 
 
-def _intervals(
-    scores: Sequence[Scores],
-) -> dict[tuple[str, str, str, int, str], tuple[float, float]]:
+def _pool_intervals(
+    runs: Sequence[Scores],
+) -> dict[Place, dict[str, tuple[float, float]]]:
     """Return intervals over the queries of all seeds, pooled."""
-    pooled: dict[tuple[str, str, str, int, str], list[Values]] = {}
-    for run in scores:
+    pooled: dict[tuple[Place, str], list[Values]] = {}
+    for run in runs:
         for (gallery, direction, measure), values in (run.queries or {}).items():
-            place = run.method, gallery, direction, run.bits, measure
+            place = run.method, gallery, direction, run.bits
             if measure in MEASURES:
-                pooled.setdefault(place, []).append(without_nan(values))
-    return mean_intervals({k: np.concatenate(lists) for k, lists in pooled.items()})
+                pooled.setdefault((place, measure), []).append(without_nan(values))
+    every = mean_intervals({key: np.concatenate(pooled[key]) for key in pooled})
+    found: dict[Place, dict[str, tuple[float, float]]] = {}
+    for (place, measure), ends in every.items():
+        found.setdefault(place, {})[measure] = ends
+    return found
 
 
-def _chances(
-    scores: Sequence[Scores], gallery: str, columns: Sequence[Column]
-) -> Chances:
+def _average_chance(
+    runs: Sequence[Scores], gallery: str, direction: str
+) -> dict[str, float | None]:
     """Return what random codes score; it follows from labels and split alone."""
-
-    def chance(direction: str, measure: str) -> float | None:
-        by_seed = {
-            run.protocol.seed: run.chance_of(gallery, direction, measure)
-            for run in scores
-            if gallery in run.scores
-        }
-        return mean_known(by_seed.values())
-
+    by_seed = {run.protocol.seed: run for run in runs if gallery in run.scores}
     return {
-        measure: tuple(chance(direction, measure) for direction, _ in columns)
+        measure: mean_known(
+            run.chance_of(gallery, direction, measure) for run in by_seed.values()
+        )
         for measure in MEASURES
     }
 
 
-def _failures(recipe: Recipe, found: Reproduction) -> dict[tuple[str, int], str]:
+def _explain_failures(
+    recipe: Recipe, found: Reproduction
+) -> dict[tuple[str, int], str]:
     """Say why methods at some length have no score."""
     texts = {}
     failed = found.failures()
@@ -232,11 +211,21 @@ def _failures(recipe: Recipe, found: Reproduction) -> dict[tuple[str, int], str]
     return texts
 
 
-def _notes(
-    scores: Sequence[Scores], recipe: Recipe, published: Published
+def _describe_protocol(
+    runs: Sequence[Scores], recipe: Recipe, published: Published
 ) -> tuple[str, ...]:
-    if not scores:
+    if not runs:
         return ()
-    notes = comparison(scores, over_seeds=True).notes
+    notes = comparison(runs, over_seeds=True).notes
     extra = (published.notes.get(method) for method in recipe.methods)
     return (*notes, *dict.fromkeys(note for note in extra if note))
+
+
+def _describe_data(found: Reproduction, runs: Sequence[Scores]) -> str:
+    if not runs:
+        return found.pairs.name
+    made = runs[0].protocol
+    return (
+        f"{found.pairs.name} ({made.queries:,} queries, {made.database:,} in the "
+        f"database, {made.train:,} for training, {made.validation:,} for validation)"
+    )

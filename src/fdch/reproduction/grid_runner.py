@@ -9,11 +9,10 @@ tuned/METHOD-BITS.toml.study/    its trials, so that it can be resumed
 
 import logging
 import shutil
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.data.splits import Split
 from fdch.errors import FdchError, RunError, SettingError
@@ -22,10 +21,10 @@ from fdch.files import fingerprint
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
 from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
-from fdch.reproduction.study import Cell, Job, Study
+from fdch.reproduction.study import Cell, Study
 from fdch.runs.pipeline import fit_and_score, identify_training, save_training
 from fdch.runs.preparation import TrainingData, require_ready
-from fdch.runs.run_files import CHECKPOINTS, is_finished
+from fdch.runs.run_files import CHECKPOINTS
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import Context
 from fdch.tuning.held_out import training_part
@@ -54,6 +53,7 @@ class GridRunner:
             study.source, study.broken, layout=study.layout, context=self.context
         )
         self._splits: dict[int, Split] = {}
+        self._last: FDCH | None = None  # has a first stage to share
 
     @property
     def pairs(self) -> PairedSet:
@@ -102,43 +102,38 @@ class GridRunner:
         return record, trouble
 
     def is_done(self, cell: Cell) -> bool:
-        """Return whether a cell's scores are there."""
+        """Return whether a cell has its scores, with tuned settings if wanted."""
         record, _ = self.record(cell)
-        return record is not None and record.state == "done"
+        is_done = record is not None and record.state == "done"
+        return is_done and self._find_search(cell) is None
 
-    def run_job(self, job: Job) -> Iterator[Cell]:
-        """Run the cells of a job, and yield each as it ends."""
-        source_run = None
-        for number, cell in enumerate(job, start=1):
-            source_run = source_run or self._find_source_run(cell)
-            self.run(cell, source_run, self.study.keep_runs or number < len(job))
-            yield cell
-        if not self.study.keep_runs:
-            used = [source_run.parent] if source_run else []
-            for folder in [*used, *map(self.study.folder, job)]:
-                drop_run(folder)
+    def run(self, cell: Cell) -> Record:
+        """Tune a cell's method if wanted, train it and score it.
 
-    def run(
-        self, cell: Cell, source_run: Path | None = None, keep: bool = False
-    ) -> Record:
-        """Train and score a cell, reusing the first stage of a source run.
-
-        Unfinished training is continued. With `keep`, the trained run stays.
+        Unfinished searches and training are continued. A variant of FDCH reuses the
+        first stage that the cell before it has learned.
         """
+        try:
+            if (task := self._find_search(cell)) is not None:
+                self._tune(cell, task)
+        except FdchError as problem:
+            return self.fail(cell, f"tuning failed: {problem}")
         folder = self.study.folder(cell)
         previous, _ = self.record(cell)
         if previous is None:
             clear(folder)
+        elif previous.state == "done":  # the search has changed no setting
+            return previous
         self._save(cell, "begun")
         try:
-            scores, figures = self._fit_and_score(cell, source_run, keep)
+            scores, figures = self._fit_and_score(cell)
             record = self._save(cell, "done", figures=figures, scores=scores)
         except FdchError as problem:
             record = self.fail(cell, str(problem))
         except Exception as problem:  # a bug in one cell must not stop the others
             _log.exception("%s failed by a fault of the program", cell.name)
             record = self.fail(cell, f"{type(problem).__name__}: {problem}")
-        if record.state == "failed" or not keep:
+        if record.state == "failed" or not self.study.keep_runs:
             drop_run(folder)
         return record
 
@@ -152,72 +147,43 @@ class GridRunner:
         record.save(self.study.folder(cell))
         return record
 
-    def _fit_and_score(
-        self, cell: Cell, source_run: Path | None, keep: bool
-    ) -> tuple[Scores, dict[str, Any]]:
+    def _fit_and_score(self, cell: Cell) -> tuple[Scores, dict[str, Any]]:
         method, split = self.study.method(cell), self.split(cell.seed)
         parts = split.parts(self.data.pairs_for(method), check=False)
         run = self.study.folder(cell) / RUN
         checkpoints = Checkpoints(run / CHECKPOINTS, fingerprint(self.task(cell)))
         context = Context(silent, self.study.device, checkpoints)
         protocol = self.data.protocol(split, parts)
-        scores, figures = fit_and_score(method, parts, protocol, context, source_run)
+        last, self._last = self._last, None
+        alike = last and (last.bits, last.seed) == (cell.bits, cell.seed)
+        source = last if alike else None
+        scores, figures = fit_and_score(method, parts, protocol, context, source)
+        if isinstance(method, FDCH):
+            self._last = source or method
         if (file := self.study.tuned(cell)) is not None:
             figures["tuned"] = dict(file.settings)
-        if keep:
+        if self.study.keep_runs:
             seconds = figures["training_seconds"]
             save_training(run, method, self.data, split, parts, seconds, context)
         return scores, figures
 
-    def _find_source_run(self, cell: Cell) -> Path | None:
-        """Find a run of FDCH or a variant whose first stage a cell can reuse."""
-        if not issubclass(methods.load(cell.method), FDCH):
-            return None
-        for folder in sorted(self.study.folder(cell).parent.glob("*")):
-            name, _, rest = folder.name.partition("-")
-            is_alike = rest == f"{cell.bits}-{cell.seed}" and name != cell.method
-            if not is_alike or not is_finished(folder / RUN):
-                continue
-            other = Cell(name, cell.bits, cell.seed)
-            if issubclass(methods.load(name), FDCH) and self.is_done(other):
-                return folder / RUN
-        return None
-
-    def list_untuned(self, cells: Sequence[Cell]) -> list[Cell]:
-        """List the methods and lengths, by their first seed, still to be tuned."""
-        minutes = self.study.tune_minutes
+    def _find_search(self, cell: Cell) -> TuningTask | None:
+        """Say what is still to be searched for a cell; None for nothing."""
+        minutes, first = self.study.tune_minutes, cell_to_tune(cell)
         if minutes is None:
-            return []
-        untuned = []
-        for cell in cells_to_tune(cells):
-            task, file = self._tuning_task(cell), self.study.tuned(cell)
-            search = file.search if file else {}
-            allowed = search.get("budget_minutes", 0)
-            is_long = isinstance(allowed, int | float) and allowed >= minutes
-            if task and not (is_long and search.get("task") == task.fingerprint):
-                untuned.append(cell)
-        return untuned
-
-    def tune_job(self, job: Job) -> Iterator[Cell]:
-        """Tune the methods of some cells; one that cannot be tuned has failed."""
-        for cell in job:
-            task = self._tuning_task(cell)
-            try:
-                if task is not None:
-                    self._tune(cell, task)
-            except FdchError as problem:
-                self.fail(cell, f"tuning failed: {problem}")
-            yield cell
-
-    def _tuning_task(self, cell: Cell) -> TuningTask | None:
-        """Say what is searched for a cell; None where there is nothing to tune."""
+            return None
         fixed = set(self.study.settings.get(cell.method, {}))
-        method = self.study.method(cell, tuned=False)
+        method = self.study.method(first, tuned=False)
         try:
             find_space(method, fixed)
-        except SettingError:
+        except SettingError:  # there is nothing to tune
             return None
-        return TuningTask(method, fixed, *self._fingerprints(cell))
+        task = TuningTask(method, fixed, *self._fingerprints(first))
+        file = self.study.tuned(cell)
+        search = file.search if file else {}
+        allowed = search.get("budget_minutes", 0)
+        is_long = isinstance(allowed, int | float) and allowed >= minutes
+        return None if is_long and search.get("task") == task.fingerprint else task
 
     def _tune(self, cell: Cell, task: TuningTask) -> None:
         """Search, or resume a search, and write the result."""
@@ -229,7 +195,7 @@ class GridRunner:
         except RunError:  # of another task; its cells are run again, too
             shutil.rmtree(study_folder(path))
             path.unlink(missing_ok=True)
-        part = training_part(pairs, self.split(cell.seed))
+        part = training_part(pairs, self.split(SEED))
         context = Context(device=study.device)
         found = tune(task, part, path, study.tune_minutes, context)
         file = found.to_file({"name": pairs.name, "source": study.source})
@@ -237,6 +203,6 @@ class GridRunner:
         write_tuning_page(page_path(path), found, file)
 
 
-def cells_to_tune(cells: Sequence[Cell]) -> list[Cell]:
-    """Return one cell to each method and length, to be tuned for all its seeds."""
-    return list(dict.fromkeys(Cell(cell.method, cell.bits, SEED) for cell in cells))
+def cell_to_tune(cell: Cell) -> Cell:
+    """Return the cell that a method is tuned as at its length, for all seeds."""
+    return replace(cell, seed=SEED)

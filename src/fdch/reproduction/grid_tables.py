@@ -1,35 +1,35 @@
 """The scores of a grid as tables: CSV for programs, text for a terminal, LaTeX."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from fdch.evaluation.measures import DIRECTIONS, MAIN, MEASURES
 from fdch.evaluation.tables import Cell, Table, latex_text
-from fdch.reproduction.grid import SECTIONS, Entry, Grid, Line
-from fdch.reproduction.recipe import SOURCE
+from fdch.reproduction.grid import SECTIONS, Grid, Score
+from fdch.reproduction.recipe import SOURCE, label
 
 
 def score_rows(grid: Grid) -> Table:
     """Lay out every score in a row of its own, with all measures."""
-    rows: list[tuple[Cell, ...]] = []
-    for gallery, line in grid.lines():
-        for number, (direction, bits) in enumerate(grid.columns):
-            entry = line.entries[number]
-            ends = entry.intervals if entry else {}
-            rows.append(
-                (
-                    line.method,
-                    gallery,
-                    "yes" if line.is_usual else "no",
-                    direction,
-                    bits,
-                    *(entry.measures.get(m) if entry else None for m in MEASURES),
-                    grid.chance[gallery]["map"][number],
-                    line.published[number],
-                    "yes" if entry and "map" in entry.best else "no",
-                    *(end for m in MEASURES for end in ends.get(m, (None, None))),
-                )
-            )
+    rows: list[tuple[Cell, ...]] = [
+        (
+            score.method,
+            score.gallery,
+            "yes" if score.is_usual else "no",
+            score.direction,
+            score.bits,
+            *(score.measures.get(measure) for measure in MEASURES),
+            score.chance["map"],
+            score.published,
+            "yes" if grid.is_best(score, "map") else "no",
+            *(
+                end
+                for measure in MEASURES
+                for end in score.intervals.get(measure, (None, None))
+            ),
+        )
+        for score in grid.scores
+    ]
     header = ("method", "gallery", "authors_gallery", "direction", "bits", *MEASURES)
     limits = (f"{measure}_{end}" for measure in MEASURES for end in ("low", "high"))
     return Table((*header, "chance", "published", "best", *limits), tuple(rows))
@@ -37,7 +37,7 @@ def score_rows(grid: Grid) -> Table:
 
 def text_tables(grid: Grid) -> list[Table]:
     """Lay out the main measures for a terminal, a table to each."""
-    return [text_table(grid, name) for name in MAIN if grid.galleries(name)]
+    return [text_table(grid, name) for name in MAIN if grid.lines(name)]
 
 
 def text_table(grid: Grid, measure: str = "map") -> Table:
@@ -47,14 +47,22 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
         "gallery",
         *(f"{DIRECTIONS[way]} {bits}" for way, bits in grid.columns),
     )
+
+    def show(score: Score) -> str:
+        if measure in score.measures:
+            star = " *" if grid.is_best(score, measure) else "  "
+            return f"{score.measures[measure]}{star}"
+        return f"- [{score.failure}]" if score.failure else "-"
+
     rows: list[tuple[Cell, ...]] = []
-    for gallery in grid.galleries(measure):
-        for line in grid.sections[gallery]:
-            searched = f"{gallery} (own)" if line.is_usual else gallery
-            rows.append((line.label, searched, *_scores(line, measure)))
-            if line.has_published and measure == "map":
-                rows.append(("", "published", *map(_format_score, line.published)))
-        chances = grid.chance[gallery][measure]
+    for gallery, lines in grid.lines(measure).items():
+        for line in lines:
+            searched = f"{gallery} (own)" if line[0].is_usual else gallery
+            rows.append((label(line[0].method), searched, *map(show, line)))
+            if has_published(line) and measure == "map":
+                printed = (_format_score(score.published) for score in line)
+                rows.append(("", "published", *printed))
+        chances = [score.chance[measure] for score in lines[0]]
         if any(chance is not None for chance in chances):
             rows.append(("chance", gallery, *map(_format_score, chances)))
     if measure != "map":
@@ -65,15 +73,9 @@ def text_table(grid: Grid, measure: str = "map") -> Table:
     return Table(header, tuple(rows), tuple(notes))
 
 
-def _scores(line: Line, measure: str) -> list[str]:
-    return [
-        f"{entry.measures[measure]}{' *' if measure in entry.best else '  '}"
-        if entry and measure in entry.measures
-        else f"- [{mark}]"
-        if mark
-        else "-"
-        for entry, mark in zip(line.entries, line.failures, strict=True)
-    ]
+def has_published(line: Sequence[Score]) -> bool:
+    """Return whether the paper prints anything for a line."""
+    return any(score.published is not None for score in line)
 
 
 def _format_score(value: float | None) -> str:
@@ -91,7 +93,7 @@ def latex_tables(grid: Grid) -> str:
     lines = [f"% {line}" for line in (title, *grid.notes)]
     about = latex_text(_describe_run(grid))
     for measure in MAIN:
-        if grid.galleries(measure):
+        if grid.lines(measure):
             caption = (
                 f"{about}. {latex_text(NAMES[measure])}: "
                 f"{_over(grid, 'mean and standard deviation')}, best of a gallery in "
@@ -112,25 +114,40 @@ def latex_tables(grid: Grid) -> str:
 
 def _describe_run(grid: Grid) -> str:
     """Say what was run, which may be less than the paper's table has."""
-    *others, last = dict.fromkeys(line.label for _, line in grid.lines())
+    *others, last = dict.fromkeys(label(score.method) for score in grid.scores)
     named = f"{', '.join(others)} and {last}" if others else last
     return f"{grid.recipe.title} of the paper, run again: {named} on {grid.data}"
 
 
 def _latex_rows(grid: Grid, measure: str, of_ties: bool = False) -> Iterator[str]:
     width = len(grid.columns) + 1
-    write = _bounds if of_ties else _score
-    for gallery in grid.galleries(measure):
+
+    def show(score: Score) -> str:
+        if measure not in score.measures:
+            return "--" if score.failure is None else f"--$^{{{score.failure}}}$"
+        if of_ties:
+            return "--".join(
+                f"{score.measures[name].mean:.4f}" for name in ("map_worst", "map_best")
+            )
+        spread = score.measures[measure]
+        mean, deviation = f"{spread.mean:.4f}", ""
+        if grid.is_best(score, measure):
+            mean = rf"\mathbf{{{mean}}}"
+        if spread.deviation is not None:
+            deviation = rf" \pm {spread.deviation:.4f}"
+        return f"${mean}{deviation}$"
+
+    for gallery, lines in grid.lines(measure).items():
         title = latex_text(SECTIONS[gallery])
         yield r"\midrule"
         yield rf"\multicolumn{{{width}}}{{l}}{{\emph{{{title}}}}} \\"
-        for line in grid.sections[gallery]:
-            name = latex_text(line.label) + (r"$^\star$" if line.is_usual else "")
-            yield _latex_row(name, _latex_values(line, measure, write))
-            if line.has_published and measure == "map" and not of_ties:
-                printed = map(_latex_number, line.published)
+        for line in lines:
+            star = r"$^\star$" if line[0].is_usual else ""
+            yield _latex_row(latex_text(label(line[0].method)) + star, map(show, line))
+            if has_published(line) and measure == "map" and not of_ties:
+                printed = (_latex_number(score.published) for score in line)
                 yield _latex_row(r"\quad\footnotesize published", printed)
-        chances = grid.chance[gallery][measure]
+        chances = [score.chance[measure] for score in lines[0]]
         if any(chance is not None for chance in chances) and not of_ties:
             yield _latex_row(r"\emph{chance}", map(_latex_number, chances))
 
@@ -179,30 +196,5 @@ def _latex_row(name: str, cells: Iterable[str]) -> str:
     return " & ".join([name, *cells]) + r" \\"
 
 
-def _latex_values(
-    line: Line, measure: str, write: Callable[[Entry, str], str]
-) -> list[str]:
-    marks = ("--" if mark is None else f"--$^{{{mark}}}$" for mark in line.failures)
-    return [
-        write(entry, measure) if entry and measure in entry.measures else mark
-        for entry, mark in zip(line.entries, marks, strict=True)
-    ]
-
-
-def _score(entry: Entry, measure: str) -> str:
-    spread = entry.measures[measure]
-    mean, deviation = f"{spread.mean:.4f}", ""
-    if measure in entry.best:
-        mean = rf"\mathbf{{{mean}}}"
-    if spread.deviation is not None:
-        deviation = rf" \pm {spread.deviation:.4f}"
-    return f"${mean}{deviation}$"
-
-
 def _latex_number(value: float | None) -> str:
     return "" if value is None else rf"\footnotesize {value:.4f}"
-
-
-def _bounds(entry: Entry, measure: str) -> str:
-    low, high = entry.measures["map_worst"].mean, entry.measures["map_best"].mean
-    return f"{low:.4f}--{high:.4f}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, RunError, SettingError
@@ -12,7 +13,7 @@ from fdch.reproduction.cells import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
-from fdch.reproduction.worker_pool import TUNE, WORKER, run_jobs, usual_workers
+from fdch.reproduction.worker_pool import WORKER, run_jobs, usual_workers
 from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
 
@@ -80,14 +81,14 @@ def reproduce(
     announce(runner.pairs, [trouble for _, trouble in found.values() if trouble])
     accelerated = runner.context.torch_device().type != "cpu"
     number = usual_workers(accelerated) if workers is None else workers
-    failed = _tune(runner, cells, number, progress)
-    to_do = [cell for cell in cells if cell not in failed and not runner.is_done(cell)]
+    to_do = [cell for cell in cells if not runner.is_done(cell)]
     if to_do:
         runner.prepare(to_do)
         make_folder(study.out / CELLS)
     done = len(cells) - len(to_do)
     progress(Update("cells", done, len(cells), "cell"))
-    for ran, _ in enumerate(_run(runner, jobs_of(to_do), number), start=1):
+    jobs = jobs_of(to_do, is_tuned=study.tune_minutes is not None)
+    for ran, _ in enumerate(_run(runner, jobs, number), start=1):
         progress(Update("cells", done + ran, len(cells), "cell"))
     if not study.keep_runs:
         for cell in cells:
@@ -98,39 +99,15 @@ def reproduce(
     )
 
 
-def _tune(
-    runner: GridRunner, cells: Sequence[Cell], workers: int, progress: Progress
-) -> set[Cell]:
-    """Tune what is not tuned yet; returns the cells of what could not be."""
-    to_do = runner.list_untuned(cells)
-    if not to_do:
-        return set()
-    runner.prepare(to_do)
-    make_folder(runner.study.out / CELLS)
-    jobs = [(cell,) for job in jobs_of(to_do) for cell in job]
-    progress(Update("tuning", 0, len(jobs), "method"))
-    for done, _ in enumerate(_run(runner, jobs, workers, TUNE), start=1):
-        progress(Update("tuning", done, len(jobs), "method"))
-    failed = set()
-    for first in runner.list_untuned(cells):
-        record, _ = runner.record(first)
-        for cell in cells:
-            if (cell.method, cell.bits) == (first.method, first.bits):
-                runner.fail(cell, record.reason if record else "it was not tuned.")
-                failed.add(cell)
-    return failed
-
-
-def _run(
-    runner: GridRunner, jobs: Sequence[Job], workers: int, *task: str
-) -> Iterator[Cell]:
+def _run(runner: GridRunner, jobs: Sequence[Job], workers: int) -> Iterator[Cell]:
     """Run jobs here, or in several processes if there are several workers."""
     count = min(workers, len(jobs))
     if count <= 1:
-        for job in jobs:
-            yield from runner.tune_job(job) if task else runner.run_job(job)
+        for cell in chain.from_iterable(jobs):
+            runner.run(cell)
+            yield cell
         return
-    for cell, trouble in run_jobs(runner.study, jobs, count, (*WORKER, *task)):
+    for cell, trouble in run_jobs(runner.study, jobs, count, WORKER):
         if trouble:
             runner.fail(cell, trouble)
         yield cell

@@ -109,17 +109,18 @@ def cells_of(recipes: Iterable[Recipe], seeds: Sequence[int]) -> list[Cell]:
     return list(dict.fromkeys(wanted))
 
 
-def jobs_of(cells: Iterable[Cell]) -> list[Job]:
+def jobs_of(cells: Iterable[Cell], is_tuned: bool = False) -> list[Job]:
     """Group cells that share work, the longest first.
 
-    FDCH and its variants share their first stage, so those of one length and
-    seed are one job, in the order of the cells.
+    FDCH and its variants share their first stage, so those of one length and seed
+    are one job, in the order of the cells. Tuned settings are shared by all seeds.
     """
     groups: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
         kind = methods.load(cell.method)
         family = "fdch" if issubclass(kind, FDCH) else cell.method
-        groups.setdefault((family, cell.bits, cell.seed), []).append(cell)
+        seeds = cell.method if is_tuned else cell.seed
+        groups.setdefault((family, cell.bits, seeds), []).append(cell)
 
     def is_short(job: Job) -> tuple[int, bool]:
         return -len(job), not issubclass(methods.load(job[0].method), DeepMethod)

@@ -1,8 +1,9 @@
 """Jobs shared between processes, each with its share of the cores.
 
-A process runs `main`: it reads the study from its first line of input and a job from
-each further one, and prints the name of each cell as it ends. A process that is
-killed, as systems do for lack of memory, costs the one cell it was running.
+A process runs `main`: it reads the study from its first line of input and a cell from
+each further one, and prints the cell's name when it ends. All cells of a job go to one
+process. If it is killed, as systems do for lack of memory, the cell that it was
+running has failed, and another process takes the rest of the job.
 """
 
 import json
@@ -24,7 +25,6 @@ from fdch.reproduction.study import Cell, Job, Study
 
 MEMORY_EACH = 4 * 10**9
 MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 4
-JOB_ENDED = "-"
 THREADS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -32,7 +32,6 @@ THREADS = (
     "NUMBA_NUM_THREADS",
 )
 WORKER = (sys.executable, "-m", "fdch.reproduction.worker_pool")
-TUNE = "tune"  # the argument with which a process tunes cells instead
 Process = subprocess.Popen[bytes]
 
 
@@ -55,16 +54,21 @@ def run_jobs(
     running: dict[Process, list[Cell]] = {}  # the cells left of each one's job
     selector = DefaultSelector()
 
-    def give_job(process: Process) -> None:
-        job = waiting.popleft()
-        running[process] = list(job)
-        _send(process, [[cell.method, cell.bits, cell.seed] for cell in job])
-
     def start() -> None:
         process = _start(study, workers, command)
         running[process] = []
         selector.register(_output(process), EVENT_READ, process)
-        give_job(process)
+        give_cell(process)
+
+    def give_cell(process: Process) -> None:
+        """Give a process the next cell of its job, or of another one."""
+        if not running[process] and waiting:
+            running[process] = list(waiting.popleft())
+        if running[process]:
+            cell = running[process][0]
+            _send(process, [cell.method, cell.bits, cell.seed])
+        else:
+            stop(process)
 
     def stop(process: Process) -> int:
         selector.unregister(_output(process))
@@ -77,22 +81,16 @@ def run_jobs(
         while running:
             for key, _ in selector.select():
                 process: Process = key.data
-                line = _output(process).readline()
                 left = running[process]
-                if not line:
-                    code = stop(process)
-                    if left:
-                        yield left[0], _why(code)
-                    if left[1:]:
-                        waiting.append(tuple(left[1:]))
-                    if waiting:
-                        start()
-                elif line.strip().decode() != JOB_ENDED:
+                if _output(process).readline():
                     yield left.pop(0), ""
-                elif waiting:
-                    give_job(process)
-                else:
-                    stop(process)
+                    give_cell(process)
+                    continue
+                yield left.pop(0), _explain_end(stop(process))
+                if left:
+                    waiting.append(tuple(left))
+                if waiting:
+                    start()
     finally:
         for process in running:
             process.kill()
@@ -134,7 +132,7 @@ def _end(process: Process) -> int:
     return process.wait()
 
 
-def _why(code: int) -> str:
+def _explain_end(code: int) -> str:
     if code < 0:
         return (
             f"its process was ended by signal {-code}, most likely for lack of memory; "
@@ -158,11 +156,9 @@ def main() -> None:
     Thread(target=read, daemon=True).start()
     runner = GridRunner(Study.from_json(json.loads(lines.get())))
     while True:
-        job = tuple(Cell(*parts) for parts in json.loads(lines.get()))
-        is_tuning = TUNE in sys.argv
-        for cell in runner.tune_job(job) if is_tuning else runner.run_job(job):
-            print(cell.name, file=answers, flush=True)
-        print(JOB_ENDED, file=answers, flush=True)
+        cell = Cell(*json.loads(lines.get()))
+        runner.run(cell)
+        print(cell.name, file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Pairs to codes: of each modality present, and unified ones; what those mean."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from zlib import crc32
@@ -25,12 +25,10 @@ from fdch.evaluation.calibration.fitting import (
 from fdch.evaluation.calibration.model import Calibration
 from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.index.storage.catalogue.word_table import split_words, stem_word
-from fdch.index.store import choose_kinds
 from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
 from fdch.progress import Progress, Update, silent
 from fdch.runs.engines import Engine, cut_into_parts
 from fdch.training.context import PLAIN, Context
-from fdch.training.ordering import Ordering
 
 WORD_HASHES = 2**20
 
@@ -101,21 +99,22 @@ def encode_in_parts(
 
 
 def _join(found: Sequence[EncodedPairs]) -> EncodedPairs:
-    def together(codes: Sequence[Codes]) -> Codes:
-        return Codes(np.concatenate([each.packed for each in codes]), codes[0].bits)
-
     unified = [each.unified for each in found if each.unified is not None]
-    vectors = {
-        side: np.concatenate([each.vectors[side] for each in found])
-        for side in found[0].vectors
-    }
+    first = found[0]
     return EncodedPairs(
-        together([each.image for each in found]),
-        together([each.text for each in found]),
-        together(unified) if unified else None,
+        Codes.concatenate([each.image for each in found]),
+        Codes.concatenate([each.text for each in found]),
+        Codes.concatenate(unified) if unified else None,
         np.concatenate([each.has_image for each in found]),
         np.concatenate([each.has_text for each in found]),
-        vectors=vectors,
+        {
+            side: join_orders([each.orders[side] for each in found])
+            for side in first.orders
+        },
+        {
+            side: np.concatenate([each.vectors[side] for each in found])
+            for side in first.vectors
+        },
     )
 
 
@@ -123,66 +122,54 @@ def encode_pairs(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
 ) -> EncodedPairs:
     """Encode every row of a set by whatever it has, with what orders it."""
-    coded = _encode_rows(method, pairs, context)
-    if method.ordering is None:
-        return coded
-    orders, vectors = _order_rows(method, method.ordering, pairs, context)
-    return replace(coded, orders=orders, vectors=vectors)
-
-
-def _encode_rows(
-    method: HashMethod, pairs: PairedSet, context: Context
-) -> EncodedPairs:
-    has_image, has_text = pairs.images.present, pairs.texts.present
-    text = method.encode_texts(pairs.texts[has_text], context)
-    if not method.about.unified:
-        image = method.encode_images(pairs.images[has_image], context)
-        return EncodedPairs(image, text, None, has_image, has_text)
-    kinds = choose_kinds(has_image, has_text, method.about.unified)
-    both, alone = kinds == "pair", kinds == "image"
-    images = np.zeros((len(pairs), text.packed.shape[1]), dtype=np.uint8)
-    images[alone] = method.encode_images(pairs.images[alone], context).packed
-    unified = images.copy()
-    unified[kinds == "text"] = text.packed[~has_image[has_text]]
-    whole = np.flatnonzero(both)
-    for part, pictures, texts in _input_parts(method, pairs[both], context):
-        images[whole[part]] = binarize(method.image_outputs(pictures)).packed
-        unified[whole[part]] = binarize(method.pair_outputs(pictures, texts)).packed
-    image, pair = (Codes(part, method.bits) for part in (images[has_image], unified))
-    return EncodedPairs(image, text, pair, has_image, has_text)
-
-
-def _order_rows(
-    method: HashMethod, ordering: Ordering, pairs: PairedSet, context: Context
-) -> tuple[dict[str, QueryOrder], dict[str, NDArray[np.int8]]]:
-    """Return how the sides order candidates, and vectors of sides and pairs."""
-    orders: dict[str, list[QueryOrder]] = {"image": [], "text": []}
-    vectors: dict[str, list[NDArray[np.int8]]] = {"image": [], "text": []}
-    if method.about.unified:
-        vectors["unified"] = []
-    for start in range(0, len(pairs), PICTURES_AT_A_TIME):
-        part = pairs[start : start + PICTURES_AT_A_TIME]
-        shown, read = part.images.present, part.texts.present
-        images = method.inputs.images(part.images[shown], context)
-        texts = method.inputs.texts(part.texts[read])
-        orders["image"].append(ordering.weigh_images(images))
-        orders["text"].append(ordering.weigh_texts(texts))
-        of_images, of_texts = (
-            ordering.image_vectors(images),
-            ordering.text_vectors(texts),
-        )
-        vectors["image"].append(of_images)
-        vectors["text"].append(of_texts)
-        if method.about.unified:
-            both = shown & read
-            whole = np.zeros((len(part), ordering.width), np.int8)
-            whole[read], whole[shown] = of_texts, of_images
-            whole[both] = ordering.pair_vectors(images[both[shown]], texts[both[read]])
-            vectors["unified"].append(whole)
-    return (
-        {side: join_orders(parts) for side, parts in orders.items()},
-        {side: np.concatenate(parts) for side, parts in vectors.items()},
+    return _join(
+        [_encode_part(method, *each) for each in _parts(method, pairs, context)]
     )
+
+
+def _encode_part(
+    method: HashMethod, part: PairedSet, images: NDArray[Any], texts: csr_array
+) -> EncodedPairs:
+    """Encode rows; `images` and `texts` are the inputs of those that have them."""
+    shown, read = part.images.present, part.texts.present
+    both = shown & read
+    halves = images[both[shown]], texts[both[read]]
+
+    def encode(outputs: Callable[..., NDArray[Any]], *inputs: Any) -> Codes:
+        if not inputs[0].shape[0]:
+            return Codes(np.zeros((0, (method.bits + 7) // 8), np.uint8), method.bits)
+        return binarize(outputs(*inputs))
+
+    def overlay(image: NDArray[Any], text: NDArray[Any], pair: Any) -> NDArray[Any]:
+        """Take what belongs to a pair, else what belongs to its one side."""
+        whole = np.zeros((len(part), image.shape[1]), image.dtype)
+        whole[read], whole[shown] = text, image
+        whole[both] = pair
+        return whole
+
+    image, text = (
+        encode(method.image_outputs, images),
+        encode(method.text_outputs, texts),
+    )
+    unified = None
+    if method.about.unified:
+        pair = encode(method.pair_outputs, *halves)
+        packed = overlay(image.packed, text.packed, pair.packed)
+        unified = Codes(packed, method.bits)
+    if (ordering := method.ordering) is None:
+        return EncodedPairs(image, text, unified, shown, read)
+    orders = {
+        "image": ordering.weigh_images(images),
+        "text": ordering.weigh_texts(texts),
+    }
+    vectors = {
+        "image": ordering.image_vectors(images),
+        "text": ordering.text_vectors(texts),
+    }
+    if method.about.unified:
+        own = ordering.pair_vectors(*halves)
+        vectors["unified"] = overlay(vectors["image"], vectors["text"], own)
+    return EncodedPairs(image, text, unified, shown, read, orders, vectors)
 
 
 def real_outputs(
@@ -190,7 +177,7 @@ def real_outputs(
 ) -> dict[str, NDArray[np.float32]]:
     """Return the real outputs of whole pairs, (pairs, bits), by side."""
     found: dict[str, list[NDArray[np.float32]]] = {}
-    for _, images, texts in _input_parts(method, pairs, context):
+    for _, images, texts in _parts(method, pairs, context):
         given = {"image": (images,), "text": (texts,), "pair": (images, texts)}
         for side in given if method.about.unified else ("image", "text"):
             outputs = getattr(method, f"{side}_outputs")(*given[side])
@@ -198,16 +185,17 @@ def real_outputs(
     return {side: np.concatenate(parts) for side, parts in found.items()}
 
 
-def _input_parts(
+def _parts(
     method: HashMethod, pairs: PairedSet, context: Context
-) -> Iterator[tuple[slice, NDArray[Any], csr_array]]:
-    """Yield the rows of whole pairs, some at a time, each picture read once."""
+) -> Iterator[tuple[PairedSet, NDArray[Any], csr_array]]:
+    """Yield some rows at a time, with the inputs of their pictures and texts."""
     inputs = method.inputs
-    at_a_time = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
-    for start in range(0, len(pairs), at_a_time):
-        rows = slice(start, start + at_a_time)
-        part = pairs[rows]
-        yield rows, inputs.images(part.images, context), inputs.texts(part.texts)
+    is_small = inputs.finetune or method.ordering is not None
+    size = PICTURES_AT_A_TIME if is_small else ROWS_AT_A_TIME
+    for start in range(0, len(pairs), size) or [0]:
+        part = pairs[start : start + size]
+        images = inputs.images(part.images[part.images.present], context)
+        yield part, images, inputs.texts(part.texts[part.texts.present])
 
 
 def calibrate(
@@ -252,7 +240,8 @@ def encode_sides(
     found = EncodedSides(real_outputs(method, pairs, context), words, pairs.labels)
     if (ordering := method.ordering) is None:
         return found
-    orders, vectors = _order_rows(method, ordering, pairs, context)
+    coded = encode_pairs(method, pairs, context)
+    orders, vectors = dict(coded.orders), dict(coded.vectors)
     if method.about.unified:
         vectors["pair"] = vectors.pop("unified")
         codes = binarize(found.outputs["pair"])

@@ -1,6 +1,7 @@
 """A method or a run in; codes of queries and database, and their scores, out."""
 
 import hashlib
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,16 +20,17 @@ from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
-from fdch.evaluation.calibration.reliability import Reliability
+from fdch.evaluation.calibration.model import Calibration
+from fdch.evaluation.calibration.reliability import Reliability, check_probabilities
+from fdch.evaluation.measures import DIRECTIONS
+from fdch.index.store import choose_kinds
+from fdch.machine import peak_memory
 from fdch.methods._base import HashMethod
-from fdch.runs.encoding import EncodedPairs, encode_pairs
+from fdch.runs.encoding import EncodedPairs, encode_pairs, encode_sides
 from fdch.runs.preparation import complete_reading, read_pairs
-from fdch.runs.probability_checks import check_galleries
 from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
 from fdch.training.context import PLAIN, Context
-
-VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Evaluation:
     database: PairedSet  # pairs searched
     query_codes: EncodedPairs
     database_codes: EncodedPairs
+    # what encoding took: seconds, pairs and memory
+    cost: Mapping[str, Any] = field(default_factory=dict)
     # what occurs more than once among the "pictures" and "texts"
     duplicates: Mapping[str, QueryDuplicates] = field(default_factory=dict)
     # whether probabilities hold, by gallery and direction
@@ -64,7 +68,7 @@ def evaluate(
             f"such as '{found[0]}': each would find itself. Take them out of one of "
             "the two; PairedSet.split draws queries that are not in the database."
         )
-    protocol = _own_protocol(method, query, database, cutoff)
+    protocol = own_protocol(method, query, database, cutoff)
     return score_method(method, query, database, protocol).scores
 
 
@@ -126,7 +130,7 @@ def evaluate_run(
     duplicates = count_query_duplicates(pairs, rows.query, rows.database, learned, seen)
     reliability = {}
     if run.calibration is not None:
-        reliability = check_galleries(
+        reliability = _check_probabilities(
             run.method,
             run.calibration,
             found.query,
@@ -141,6 +145,40 @@ def evaluate_run(
             name: reliability[name] for name in reliability if name in galleries
         },
     )
+
+
+def _check_probabilities(
+    method: HashMethod,
+    calibration: Calibration,
+    query: PairedSet,
+    database: PairedSet,
+    codes: EncodedPairs,
+    context: Context = PLAIN,
+) -> dict[str, dict[str, Reliability]]:
+    """Compare stated probabilities with the truth, by gallery and direction.
+
+    Queries that lack a side or labels are left out; `codes` are those of the
+    database. Returns only what has probabilities.
+    """
+    is_whole = query.images.present & query.texts.present & query.labels.any(axis=1)
+    if not is_whole.any():
+        return {}
+    queries = encode_sides(method, query[is_whole], context)
+    labelled = codes.with_labels(database.labels)
+    sides = {"image": labelled.image, "text": labelled.text}
+    found: dict[str, dict[str, Reliability]] = {}
+    for direction in DIRECTIONS:
+        side, _, other = direction.partition("_to_")
+        kinds = [other] * len(sides[other].codes)
+        galleries = [("modality", sides[other], kinds)]
+        if labelled.unified is not None:
+            mixed = choose_kinds(codes.has_image, codes.has_text, True)
+            galleries.append(("unified", labelled.unified, mixed.tolist()))
+        for gallery, items, named in galleries:
+            part = check_probabilities(calibration, queries, side, items, named)
+            if part is not None:
+                found.setdefault(gallery, {})[direction] = part
+    return found
 
 
 def _require_queries(run: Run) -> Split:
@@ -201,35 +239,6 @@ def _split_other_data(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
     return pairs, Split.draw(pairs, run.method.seed, barred=barred, groups=own.groups)
 
 
-def validate(
-    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Score validation pairs, which settings are chosen by.
-
-    One half of the pairs is searched with the other, then the other way round; the
-    two are averaged. Returns `VALIDATED` by gallery and direction; nothing where the
-    pairs are too few to hold an answer.
-    """
-    halves = pairs[0::2], pairs[1::2]
-    occurring = [half.labels.any(axis=0) for half in halves]
-    if not (occurring[0] & occurring[1]).any():
-        return {}
-    turns = [
-        score_method(
-            method, *sides, _own_protocol(method, *sides), context=context
-        ).scores.scores
-        for sides in (halves, halves[::-1])
-    ]
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for gallery, directions in turns[1].items():
-        for direction, part in directions.items():
-            one, other = turns[0][gallery][direction].means(), part.means()
-            found.setdefault(gallery, {})[direction] = {
-                measure: (one[measure] + other[measure]) / 2 for measure in VALIDATED
-            }
-    return found
-
-
 def score_method(
     method: HashMethod,
     query: PairedSet,
@@ -245,8 +254,14 @@ def score_method(
     query = keep_labelled(query, "queries")
     database = keep_labelled(database, "pairs of the database")
     protocol = replace(protocol, queries=len(query), database=len(database))
+    began = time.monotonic()
     query_codes = encode_pairs(method, query, context)
     database_codes = encode_pairs(method, database, context)
+    cost = {
+        "encoding_seconds": round(time.monotonic() - began, 3),
+        "encoded_pairs": len(query) + len(database),
+        "peak_memory_bytes": peak_memory(),
+    }
     scores = score_galleries(
         method.name,
         query_codes.with_labels(query.labels),
@@ -255,7 +270,7 @@ def score_method(
         galleries=galleries,
         progress=context.progress,
     )
-    return Evaluation(scores, query, database, query_codes, database_codes)
+    return Evaluation(scores, query, database, query_codes, database_codes, cost)
 
 
 def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:
@@ -293,7 +308,7 @@ def training_facts(run: Run) -> dict[str, Any]:
     return known
 
 
-def _own_protocol(
+def own_protocol(
     method: HashMethod, query: PairedSet, database: PairedSet, cutoff: int | None = None
 ) -> Protocol:
     """Describe pairs that were put together by the caller."""

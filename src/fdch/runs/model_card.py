@@ -6,18 +6,18 @@ run.json and scores.json, which have the same facts and more.
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fdch.errors import DamagedRun
 from fdch.evaluation import DIRECTIONS, Scores
+from fdch.evaluation.measures import flatten
 from fdch.files import write_bytes
 from fdch.runs.run import Run
 from fdch.runs.run_files import DESCRIPTION
 
 CARD = "model-card.md"
-FIRST_TEN = ("precision_at", "ndcg_at")
 MAX_LABELS = 20  # shown by name
 MAX_LETTERS = 80  # of one name
 
@@ -31,9 +31,23 @@ def write_card(run: Run, scores: Scores | None = None) -> Path:
 
 def describe_run(run: Run, scores: Scores | None = None) -> str:
     """Return the card as Markdown."""
-    parts = (_about(run), _data(run.facts), _scores(run, scores), _limits(run))
+    method, data = describe_training(run)
+    lines = [f"# {run.name}, {run.method.bits} bits\n", *_table(method)]
+    lines += ["\n## Data\n", *_table(data), "\n## Scores\n"]
+    with _damage_reported(run):
+        return "\n".join([*lines, *_scores(run, scores), *_limits(run)])
+
+
+def describe_training(run: Run) -> tuple[dict[str, str], dict[str, str]]:
+    """Describe the method of a run, then its data, for the card and for pages."""
+    with _damage_reported(run):
+        return _describe_method(run), _describe_data(run.facts)
+
+
+@contextmanager
+def _damage_reported(run: Run) -> Iterator[None]:
     try:
-        return "\n".join(line for part in parts for line in part)
+        yield
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise DamagedRun(
             f"'{run.folder / DESCRIPTION}' has missing or unfit fields "
@@ -41,51 +55,57 @@ def describe_run(run: Run, scores: Scores | None = None) -> str:
         ) from problem
 
 
-def _about(run: Run) -> Iterator[str]:
+def _table(rows: Mapping[str, str]) -> list[str]:
+    head = "| | |\n| --- | --- |"
+    return [head, *(f"| {name} | {value} |" for name, value in rows.items())]
+
+
+def _describe_method(run: Run) -> dict[str, str]:
     method, facts = run.method, run.facts
-    yield f"# {run.name}, {method.bits} bits\n"
-    yield "| | |\n| --- | --- |"
-    yield f"| method | {run.name}: {method.about.paper} |"
-    yield f"| learns from | {method.about.supervision} |"
-    yield f"| codes | {method.bits} bits, {-(-method.bits // 8)} bytes an item |"
-    yield f"| fingerprint | `{run.fingerprint}` |"
-    yield f"| seed | {method.seed} |"
-    changed = [
-        f"`{each.name}={_plain(getattr(method, each.name))}`"
-        for each in fields(method)
-        if each.name not in ("bits", "seed")
-        and getattr(method, each.name) != each.default
-    ]
-    yield f"| settings besides the defaults | {', '.join(changed) or 'none'} |"
-    chosen = [
-        f"`{key}={_plain(value)}`" for key, value in facts.get("chosen", {}).items()
-    ]
-    if chosen:
-        yield f"| chosen by the data | {', '.join(chosen)} |"
+    changed = {
+        name: value
+        for name, value in method.changed_settings().items()
+        if name not in ("bits", "seed")
+    }
+    rows = {
+        "method": f"{run.name}: {method.about.paper}",
+        "learns from": method.about.supervision,
+        "codes": f"{method.bits} bits, {-(-method.bits // 8)} bytes an item",
+        "fingerprint": f"`{run.fingerprint}`",
+        "seed": str(method.seed),
+        "settings besides the defaults": _assignments(changed) or "none",
+    }
+    if facts.get("chosen"):
+        rows["chosen by the data"] = _assignments(facts["chosen"])
     device = _plain(facts.get("device", "an unknown device"))
-    yield f"| trained | in {facts['seconds']:,} seconds on {device} |"
+    rows["trained"] = f"in {facts['seconds']:,} seconds on {device}"
     versions = [_plain(f"{name} {at}") for name, at in facts["versions"].items()]
-    yield f"| made with | {', '.join(versions)} |"
+    return rows | {"made with": ", ".join(versions)}
 
 
-def _data(facts: Mapping[str, Any]) -> Iterator[str]:
+def _describe_data(facts: Mapping[str, Any]) -> dict[str, str]:
     data, labels = facts["data"], facts["labels"]
-    yield "\n## Data\n\n| | |\n| --- | --- |"
-    yield f"| data | {_plain(data['name'])} (`{_plain(data['source'])}`) |"
-    yield f"| fingerprint | `{data['fingerprint']}`, split `{facts['split']}` |"
     skipped = f"; {data['skipped']:,} broken ones skipped" if data["skipped"] else ""
-    yield f"| pairs | {data['pairs']:,}{skipped} |"
-    yield f"| for training | {facts['train']:,} with labels |"
+    learned = f"{facts['train']:,} with labels"
     if facts.get("unlabelled"):
-        yield f"| | {facts['unlabelled']:,} without labels |"
-    yield f"| for validation | {facts['validation']:,} |"
+        learned += f", {facts['unlabelled']:,} without labels"
     named = ", ".join(_plain(label) for label in labels[:MAX_LABELS])
     more = f" and {len(labels) - MAX_LABELS:,} more" if labels[MAX_LABELS:] else ""
-    yield f"| labels | {len(labels):,}{': ' if labels else ''}{named}{more} |"
+    return {
+        "data": f"{_plain(data['name'])} (`{_plain(data['source'])}`)",
+        "fingerprint": f"`{data['fingerprint']}`, split `{facts['split']}`",
+        "pairs": f"{data['pairs']:,}{skipped}",
+        "for training": learned,
+        "for validation": f"{facts['validation']:,}",
+        "labels": f"{len(labels):,}{': ' if labels else ''}{named}{more}",
+    }
+
+
+def _assignments(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{key}={_plain(value)}`" for key, value in settings.items())
 
 
 def _scores(run: Run, scores: Scores | None) -> Iterator[str]:
-    yield "\n## Scores\n"
     if scores is None:
         folder = shlex.quote(run.folder.name)
         yield (
@@ -97,21 +117,15 @@ def _scores(run: Run, scores: Scores | None) -> Iterator[str]:
             for key, value in maps.items():
                 yield f"| {_plain(gallery)} | {DIRECTIONS[key]} | {value:.4f} |"
         return
-    document = scores.to_json()
     yield f"By this protocol: {scores.protocol}.\n"
     yield "| gallery | direction | mAP | 95 % interval | P@10 | NDCG@10 |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    for gallery, directions in document["scores"].items():
-        for key, part in directions.items():
-            cells = (
-                gallery,
-                DIRECTIONS[key],
-                f"{part['map']:.4f}",
-                " to ".join(f"{end:.4f}" for end in part["intervals"].get("map", ())),
-                *(f"{part[name].get('10', 0):.4f}" for name in FIRST_TEN),
-            )
-            yield f"| {' | '.join(cells)} |"
-    yield f"\nChance is {document['chance']:.4f}: the mAP of random codes."
+    for gallery, direction, part in flatten(scores.scores):
+        ends = " to ".join(f"{end:.4f}" for end in part.intervals.get("map", ()))
+        ranked = part.precision_at.get(10, 0.0), part.ndcg_at.get(10, 0.0)
+        cells = f"{part.map:.4f} | {ends} | {ranked[0]:.4f} | {ranked[1]:.4f}"
+        yield f"| {gallery} | {DIRECTIONS[direction]} | {cells} |"
+    yield f"\nChance is {scores.chance:.4f}: the mAP of random codes."
 
 
 def _limits(run: Run) -> Iterator[str]:

@@ -6,6 +6,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,15 @@ from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.split_drawing import find_usable
 from fdch.data.splits import Parts, Split, SplitSizes
 from fdch.errors import RunError, SettingError
-from fdch.evaluation import Protocol, Scores, score_galleries
+from fdch.evaluation import Protocol, Scores
 from fdch.files import fingerprint
-from fdch.machine import forget_peak_memory, peak_memory
+from fdch.machine import forget_peak_memory
 from fdch.methods._base import HashMethod
 from fdch.methods._settings import configure, identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
-from fdch.runs.encoding import calibrate, encode_pairs
-from fdch.runs.method_scores import keep_labelled, training_facts, validate
+from fdch.runs.encoding import calibrate
+from fdch.runs.method_scores import own_protocol, score_method, training_facts
 from fdch.runs.model_card import write_card
 from fdch.runs.preparation import (
     TrainingData,
@@ -39,6 +40,8 @@ from fdch.runs.run_files import CHECKPOINTS, is_finished
 from fdch.training.checkpoints import Checkpoints
 from fdch.training.context import PLAIN, Context
 from fdch.training.devices.processes import is_first, take_turns
+
+VALIDATED = ("map", "precision_at_10", "ndcg_at_10")
 
 
 @dataclass(frozen=True)
@@ -142,39 +145,34 @@ def fit_and_score(
     parts: Parts,
     protocol: Protocol,
     context: Context,
-    source_run: Path | None = None,
+    source: FDCH | None = None,
 ) -> tuple[Scores, dict[str, Any]]:
     """Fit a method in place and score it, continuing from a checkpoint.
 
-    The first stage of a source run is reused, where it fits. Returns the scores; and
-    seconds, memory and whatever else the work is judged by.
+    The first stage of a fitted source is reused, where it fits. Returns the scores;
+    and seconds, memory and whatever else the work is judged by.
     """
     resumed = context.checkpoints is not None and context.checkpoints.folder.exists()
     forget_peak_memory()
     with collect_warnings() as warned:
         began = time.monotonic()
-        is_shared = _fit(method, parts, context, source_run)
+        is_shared = _fit(method, parts, context, source)
         fitted = time.monotonic()
-        searched = keep_labelled(parts.database, "pairs of the database")
-        query = encode_pairs(method, parts.query, context)
-        database = encode_pairs(method, searched, context)
-        encoded = time.monotonic()
+        found = score_method(
+            method, parts.query, parts.database, protocol, context=context
+        )
     figures = {
         "training_seconds": round(fitted - began, 3),
-        "encoding_seconds": round(encoded - fitted, 3),
-        "encoded_pairs": len(parts.query) + len(searched),
-        "peak_memory_bytes": peak_memory(),
+        **found.cost,
         "resumed": resumed,
-        "stage_one_from": source_run.parent.name if source_run and is_shared else None,
+        "stage_one_from": (
+            f"{source.name}-{source.bits}-{source.seed}"
+            if source and is_shared
+            else None
+        ),
         "warnings": warned,
     }
-    scores = score_galleries(
-        method.name,
-        query.with_labels(parts.query.labels),
-        database.with_labels(searched.labels),
-        replace(protocol, database=len(searched)),
-    )
-    return scores, figures
+    return found.scores, figures
 
 
 def save_training(
@@ -206,6 +204,35 @@ def save_training(
     return run
 
 
+def validate(
+    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Score validation pairs, which settings are chosen by.
+
+    One half of the pairs is searched with the other, then the other way round; the
+    two are averaged. Returns `VALIDATED` by gallery and direction; nothing where the
+    pairs are too few to hold an answer.
+    """
+    halves = pairs[0::2], pairs[1::2]
+    occurring = [half.labels.any(axis=0) for half in halves]
+    if not (occurring[0] & occurring[1]).any():
+        return {}
+    turns = [
+        score_method(
+            method, *sides, own_protocol(method, *sides), context=context
+        ).scores.scores
+        for sides in (halves, halves[::-1])
+    ]
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for gallery, directions in turns[1].items():
+        for direction, part in directions.items():
+            one, other = turns[0][gallery][direction].means(), part.means()
+            found.setdefault(gallery, {})[direction] = {
+                measure: (one[measure] + other[measure]) / 2 for measure in VALIDATED
+            }
+    return found
+
+
 def _end_training(run: Run, checkpoints: Checkpoints | None) -> None:
     """Write the card of a saved run; delete its checkpoints and what kills left."""
     write_card(run)
@@ -227,49 +254,49 @@ def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
 
 
 def _fit(
-    method: HashMethod, parts: Parts, context: Context, source_run: Path | None
+    method: HashMethod, parts: Parts, context: Context, source: FDCH | None
 ) -> bool:
-    """Fit a method; return whether it reused the first stage of the source run."""
+    """Fit a method; return whether it reused the first stage of the source."""
     pairs = choose_training_pairs(method, parts)
-    if source_run is not None:
-        share_stage_one(method, source_run, context)
-    try:
-        method.fit(pairs, parts.validation, context=context)
-    except SettingError:
-        if source_run is None:
-            raise
-        # other settings of stage 1: it learns its own
-        method.fit(pairs, parts.validation, context=context)
-        return False
-    return source_run is not None
+    if isinstance(method, FDCH) and source is not None:
+        method.share_stage_one(source)
+        with suppress(SettingError):  # other settings of stage 1: it learns its own
+            method.fit(pairs, parts.validation, context=context)
+            return True
+    method.fit(pairs, parts.validation, context=context)
+    return False
 
 
 def _open_finished(method: HashMethod, task: TrainingTask, context: Context) -> Run:
     """Open a finished run, unless it was trained in another way."""
     run = open_run(task.out, context)
     require_ready(method, context)
-    wanted = {"method": method.name, **identifying(method)}
-    _require_same(run, {"method": run.name, **identifying(run.method)}, wanted)
-    # the settings first: the data may take long to read
     known = training_facts(run)
     data, split = task.prepare(context)
-    wanted = {"data": data.pairs.fingerprint, "split": split.fingerprint}
-    there = {"data": known["fingerprint"], "split": run.facts.get("split")}
-    _require_same(run, there, wanted)
-    checkpoints = Checkpoints(task.out / CHECKPOINTS, "")
-    if checkpoints.folder.exists():  # killed when all was saved
-        _end_training(run, checkpoints)
-    return run
-
-
-def _require_same(
-    run: Run, there: Mapping[str, Any], wanted: Mapping[str, Any]
-) -> None:
-    wrong = [name for name in wanted if there.get(name) != wanted[name]]
-    if wrong:
-        listed = [f"{name} is {there.get(name)}, not {wanted[name]}" for name in wrong]
+    there = {
+        "method": run.name,
+        **identifying(run.method),
+        "data": known["fingerprint"],
+        "split": run.facts.get("split"),
+    }
+    wanted = {
+        "method": method.name,
+        **identifying(method),
+        "data": data.pairs.fingerprint,
+        "split": split.fingerprint,
+    }
+    listed = [
+        f"{name} is {there.get(name)}, not {value}"
+        for name, value in wanted.items()
+        if there.get(name) != value
+    ]
+    if listed:
         raise RunError(
             f"the run in '{run.folder}' is finished, but was trained otherwise: "
             f"{'; '.join(listed)}. Choose another folder, or the same settings and "
             "data."
         )
+    checkpoints = Checkpoints(task.out / CHECKPOINTS, "")
+    if checkpoints.folder.exists():  # killed when all was saved
+        _end_training(run, checkpoints)
+    return run

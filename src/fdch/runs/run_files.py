@@ -134,10 +134,7 @@ def read_calibration(
         return None
     path = folder / CALIBRATION
     try:
-        document = load_json(path, MAX_DESCRIPTION_BYTES)
-        if isinstance(document, dict) and "curves" in document:
-            return None  # written before probabilities depended on the query
-        found = Calibration.from_json(document)
+        found = Calibration.from_json(load_json(path, MAX_DESCRIPTION_BYTES))
         if found.bits != bits:
             raise DataError(f"it is for {found.bits} bits, not {bits}.")
     except ValueError as problem:

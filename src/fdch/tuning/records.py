@@ -5,9 +5,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from fdch.errors import DamagedRun, RunError
+from fdch.evaluation.documents import read_value
 from fdch.files import make_folder, write_json
 from fdch.runs.run_files import read_versioned
 
@@ -102,32 +103,15 @@ class Records:
                 "delete that folder."
             )
         try:
-            reference = [[float(x) for x in fold] for fold in document["reference"]]
-            trials = [_trial(each) for each in document["trials"]]
+            reference = read_value(
+                list[list[float]], document.get("reference"), "reference"
+            )
+            trials = read_value(list[Trial], document.get("trials"), "trials")
+            spent = read_value(float, document.get("spent"), "spent")
             _require_sound(trials, reference)
-            return cls(folder, task, trials, reference, float(document["spent"]))
-        except (
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            OverflowError,
-        ) as problem:
+        except ValueError as problem:
             raise DamagedRun(f"'{path}' {WRONG} ({problem}). {ADVICE}") from problem
-
-
-def _trial(document: Mapping[str, Any]) -> Trial:
-    if document["state"] not in get_args(State):
-        raise ValueError(f"a trial's state is {document['state']!r}")
-    return Trial(
-        int(document["number"]),
-        dict(document["settings"]),
-        document["state"],
-        {int(step): float(score) for step, score in document["marks"].items()},
-        [float(error) for error in document["errors"]],
-        [float(seconds) for seconds in document["seconds"]],
-        str(document["reason"]),
-    )
+        return cls(folder, task, trials, reference, spent)
 
 
 def _require_sound(trials: Sequence[Trial], reference: Sequence[object]) -> None:

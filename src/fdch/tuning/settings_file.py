@@ -3,13 +3,14 @@
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fdch import __version__, methods
 from fdch.data.rows import list_names
-from fdch.errors import MissingFile, NewerRun, SettingError
+from fdch.errors import DataError, MissingFile, NewerRun, SettingError
+from fdch.evaluation.documents import from_plain
 from fdch.files import write_bytes
 from fdch.methods._settings import configure, write_setting
 
@@ -27,8 +28,10 @@ class SettingsFile:
     bits: int  # length of the codes that they were found for
     seed: int  # of the split, the folds and learning
     settings: Mapping[str, Any]  # those that differ from the method's defaults
-    data: Mapping[str, Any]  # name and fingerprint, and the split's
-    search: Mapping[str, Any]  # scores, folds, trials and time
+    # name and fingerprint, and the split's
+    data: Mapping[str, Any] = field(default_factory=dict)
+    # scores, folds, trials and time
+    search: Mapping[str, Any] = field(default_factory=dict)
     remark: str = ""  # the outcome, in a sentence
 
     def as_text(self) -> dict[str, str]:
@@ -60,61 +63,39 @@ class SettingsFile:
     @classmethod
     def read(cls, path: Path) -> "SettingsFile":
         """Read a file under checks; its settings fit the method it names."""
-        document = _document(path)
-        kinds = {"method": str, "bits": int, "seed": int, "settings": dict}
-        wrong = [
-            name for name, kind in kinds.items() if type(document.get(name)) is not kind
-        ]
-        data, search = document.get("data", {}), document.get("search", {})
-        if wrong or not isinstance(data, dict) or not isinstance(search, dict):
-            missing = ", ".join(wrong) or "data or search"
+        if not path.exists():
+            raise MissingFile(f"there is no settings file '{path}'; check the path.")
+        try:
+            found = from_plain(cls, _read_document(path), "the file")
+            strange = [
+                k for k, v in found.settings.items() if not isinstance(v, VALUES)
+            ]
+            if strange:
+                raise SettingError(f"no value to set: {list_names(strange)}.")
+            configure(methods.load(found.method), found.as_text(), bits=found.bits)
+        except (DataError, SettingError) as problem:
             raise SettingError(
-                f"settings file '{path}' has missing or unfit entries: {missing}. "
-                f"{ADVICE}"
-            )
-        found = cls(
-            document["method"],
-            document["bits"],
-            document["seed"],
-            document["settings"],
-            data,
-            search,
-            str(document.get("remark", "")),
-        )
-        _require_known(path, found)
+                f"settings file '{path}' cannot be used: {problem} {ADVICE}"
+            ) from problem
         return found
 
 
-def _document(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        raise MissingFile(f"there is no settings file '{path}'; check the path.")
+def _read_document(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ValueError(f"it has over {MAX_BYTES:,} bytes")
         document = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as problem:
-        raise SettingError(
-            f"settings file '{path}' cannot be read ({problem}). {ADVICE}"
-        ) from problem
+        raise SettingError(f"it cannot be read ({problem}).") from problem
     form = document.get("format")
     if type(form) is not int or form < 1:
-        raise SettingError(f"'{path}' is not a settings file. {ADVICE}")
+        raise SettingError("it is not a settings file.")
     if form > FORMAT:
         raise NewerRun(
             f"settings file '{path}' has format {form}; this version of fdch reads "
             f"formats up to {FORMAT}. Upgrade fdch to take it."
         )
     return document
-
-
-def _require_known(path: Path, found: SettingsFile) -> None:
-    strange = [k for k, v in found.settings.items() if not isinstance(v, VALUES)]
-    try:
-        if strange:
-            raise SettingError(f"no value to set: {list_names(strange)}.")
-        configure(methods.load(found.method), found.as_text(), bits=found.bits)
-    except SettingError as problem:
-        raise SettingError(f"settings file '{path}': {problem}") from problem
 
 
 def _line(name: str, value: Any) -> str:

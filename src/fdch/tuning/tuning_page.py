@@ -38,7 +38,6 @@ def write_tuning_page(path: Path, found: Tuning, file: SettingsFile) -> None:
         },
         rows=_rows(found)[:LISTED_TRIALS],
         more=max(0, len(found.trials) - LISTED_TRIALS),
-        progress=progress_plot(found),
         plots=[setting_plot(found, name) for name in found.task.space],
         shown=shown_value,
         sure=SURE,
@@ -81,27 +80,6 @@ DONE, STOPPED = SERIES[0], SERIES[1]
 def last_gain(trial: Trial, defaults: Trial) -> float | None:
     """Return a trial's gain over the defaults where it ended; None before any score."""
     return trial.gain_at(max(trial.marks), defaults) if trial.marks else None
-
-
-def progress_plot(found: Tuning) -> str:
-    """Draw every trial's gain over the defaults, and the best so far."""
-    defaults = found.trials[0]
-
-    def draw(figure: "Figure") -> None:
-        axes = figure.add_subplot()
-        _scatter(axes, found, [float(trial.number) for trial in found.trials])
-        best, steps = 0.0, []
-        for trial in found.trials:
-            if trial.state == "done":
-                best = max(best, statistics.fmean(trial.gains(defaults)))
-            steps.append(best)
-        axes.step(range(len(steps)), steps, where="post", color=DONE, label="best yet")
-        axes.set(xlabel="trial", ylabel="gain over the defaults")
-        figure.legend(loc="outside lower center", ncols=4, fontsize=9)
-
-    return page_svg(
-        "tuning", "Gain of each trial, and the best so far", (11, 3.4), draw
-    )
 
 
 def setting_plot(found: Tuning, name: str) -> str:

@@ -28,6 +28,7 @@ from fdch.evaluation.calibration.model import (
     Values,
     confidences,
     sigmoid,
+    stack_columns,
 )
 from fdch.evaluation.ordering import QueryOrder, list_items
 
@@ -187,7 +188,7 @@ def _search(
     kind: str,
     score: str,
 ) -> Iterator[_Table]:
-    """Give some of the results of each query, no pair finding itself."""
+    """Return some of the results of each query, no pair finding itself."""
     items = gallery.items
     confidence = confidences(queries.outputs[query_kind])
     words = np.log1p(queries.words) * (query_kind == "text")
@@ -225,7 +226,7 @@ def _search(
 def _distances(
     queries: EncodedSides, items: EncodedSides, query_kind: str, kind: str, score: str
 ) -> NDArray[Any]:
-    """Give what orders the items for each query, (queries, items)."""
+    """Return the distance of each item from each query, (queries, items)."""
     outputs, stored = queries.outputs[query_kind], items.outputs[kind]
     if score != FUSED:
         return SCORES[score](outputs, stored)
@@ -235,7 +236,7 @@ def _distances(
 
 
 def match_words(queries: csr_array, items: csr_array) -> Values:
-    """Give the share of each query's words that each item holds, (queries, items)."""
+    """Return the share of each query's words that each item holds, (queries, items)."""
     holding = np.asarray(items.sum(axis=0)).ravel()
     weights = queries.astype(np.float64)
     for start, end in pairwise(queries.indptr):
@@ -245,7 +246,7 @@ def match_words(queries: csr_array, items: csr_array) -> Values:
 
 
 def _nearest(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Give the places of the k lowest of each row, the lowest first."""
+    """Return the places of the k lowest of each row, the lowest first."""
     places = np.argpartition(scores, k - 1, axis=1)[:, :k]
     order = np.argsort(np.take_along_axis(scores, places, 1), axis=1)
     return np.take_along_axis(places, order, 1)
@@ -260,7 +261,7 @@ def fit_model(table: _Table) -> Model:
     mean = np.average(table.facts, axis=0, weights=table.weights)
     spread = np.average((table.facts - mean) ** 2, axis=0, weights=table.weights)
     scale = np.where(spread > 1e-12, np.sqrt(spread), 1.0)
-    columns = Model(mean, scale, np.zeros(0)).columns(table.facts, table.trained)
+    columns = stack_columns(table.facts, table.trained, mean, scale)
     columns = np.vstack([columns, np.eye(1, len(WEIGHTS))])
     relevant = np.append(table.relevant, 0.5)
     counts = np.append(table.weights, SMOOTHING)
@@ -276,4 +277,4 @@ def fit_model(table: _Table) -> Model:
         if np.abs(step).max() < 1e-9:
             break
     weights[1] = min(weights[1], 0.0)  # farther is never more probable
-    return Model(mean, scale, weights)
+    return Model(*(tuple(part.tolist()) for part in (mean, scale, weights)))

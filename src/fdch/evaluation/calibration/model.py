@@ -9,14 +9,14 @@ words are known, how near its nearest item is and how many items are searched.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.errors import DataError
-from fdch.evaluation.fields import Fields
+from fdch.evaluation.documents import Positive, from_plain, to_plain
 
 Values = NDArray[np.float64]
 Distances = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
@@ -47,7 +47,7 @@ class QueryFacts:
     words: int | None = None  # known words of a text
 
     def values(self) -> list[float]:
-        """Give confidence and words as the models take them, NaN where unknown."""
+        """Return confidence and words as the models take them, NaN where unknown."""
         confidence = words = np.nan
         if self.outputs is not None:
             confidence = float(confidences(np.atleast_2d(self.outputs))[0])
@@ -56,39 +56,67 @@ class QueryFacts:
         return [confidence, words]
 
 
-class Model(NamedTuple):
+@dataclass(frozen=True)
+class Model:
     """Means and standard deviations of FACTS, and a weight for each of WEIGHTS."""
 
-    mean: Values
-    scale: Values
-    weights: Values
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    weights: tuple[float, ...]
 
-    def columns(self, facts: Values, trained: ArrayLike) -> Values:
-        """Give what the weights multiply, for rows of FACTS; unknown ones are 0."""
-        known = np.nan_to_num((facts - self.mean) / self.scale)
-        known[:, 1:] = np.clip(known[:, 1:], -FARTHEST, FARTHEST)
-        ones, share = np.ones(len(facts)), np.broadcast_to(trained, len(facts))
-        return np.column_stack([ones, known, known[:, 0] * known[:, 1], share])
+    def __post_init__(self) -> None:
+        sizes = len(self.mean), len(self.scale), len(self.weights)
+        if sizes != (len(FACTS), len(FACTS), len(WEIGHTS)):
+            raise DataError(
+                f"a model of probabilities must have {len(FACTS)} means and scales and "
+                f"{len(WEIGHTS)} weights; got {sizes[0]}, {sizes[1]} and {sizes[2]}."
+            )
+        if min(self.scale) <= 0 or self.weights[1] > 0:
+            raise DataError(
+                "a model of probabilities must have positive scales and no positive "
+                "weight for the score."
+            )
 
     def predict(self, facts: Values, trained: float) -> Values:
-        """Give the probabilities of one query's results, which fall with the score."""
-        columns = self.columns(facts, trained)
-        weights = self.weights.copy()
+        """Return probabilities of one query's results, which fall with the score."""
+        columns = stack_columns(facts, trained, self.mean, self.scale)
+        weights = np.array(self.weights)
         slope = weights[1] + weights[-2] * columns[0, 2]
         # no query makes the score mean less than half of what it does on average
         weights[1], weights[-2] = min(slope, weights[1] / 2), 0.0
         return sigmoid(columns @ weights)
 
 
+def stack_columns(
+    facts: Values, trained: ArrayLike, mean: ArrayLike, scale: ArrayLike
+) -> Values:
+    """Return what the weights multiply, for rows of FACTS; unknown ones are 0."""
+    known = np.nan_to_num((facts - np.asarray(mean)) / np.asarray(scale))
+    known[:, 1:] = np.clip(known[:, 1:], -FARTHEST, FARTHEST)
+    ones, share = np.ones(len(facts)), np.broadcast_to(trained, len(facts))
+    return np.column_stack([ones, known, known[:, 0] * known[:, 1], share])
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """What a score means, for codes of one model."""
 
-    bits: int
+    bits: Positive
     pairs: int  # held-out pairs that it was fitted on
     trained: int  # pairs that the codes were trained on
     # by what the query's code and what the item's was made of, and the score's name
     models: Mapping[str, Mapping[str, Mapping[str, Model]]]
+
+    def __post_init__(self) -> None:
+        kinds = {
+            *self.models,
+            *(kind for each in self.models.values() for kind in each),
+        }
+        if strange := kinds - {*SIDES}:
+            raise DataError(
+                f"calibration.models has '{min(strange)}'; known are "
+                f"{', '.join(SIDES)}."
+            )
 
     def probabilities(
         self,
@@ -99,7 +127,7 @@ class Calibration:
         score: str = "plain",
         nearest: float | None = None,
     ) -> list[float | None]:
-        """Give the probability of each result of a query; None where none is known.
+        """Return the probability of each result of a query; None where none is known.
 
         Args:
             query: What is known of the query.
@@ -129,7 +157,7 @@ class Calibration:
         return found
 
     def knows(self, query_kind: str, score: str) -> bool:
-        """Tell whether there are models of a score for queries of a kind."""
+        """Return whether there are models of a score for queries of a kind."""
         models = self.models.get(query_kind, {}).values()
         return any(score in each for each in models)
 
@@ -150,60 +178,17 @@ class Calibration:
         return any(each is not None and each >= least for each in said)
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values."""
-        models = {
-            query_kind: {
-                kind: {
-                    score: {
-                        name: part.tolist() for name, part in model._asdict().items()
-                    }
-                    for score, model in scores.items()
-                }
-                for kind, scores in found.items()
-            }
-            for query_kind, found in self.models.items()
-        }
-        return {**vars(self), "models": models}
+        """Return plain values."""
+        return to_plain(self)
 
     @classmethod
     def from_json(cls, document: object) -> "Calibration":
         """Read what `to_json` wrote; wrong values are named."""
-        given = Fields(document, "calibration")
-        models = {
-            query_kind: {
-                kind: {score: _read_model(each) for score, each in scores.members()}
-                for kind, scores in inner.members()
-            }
-            for query_kind, inner in given.inner("models").members()
-        }
-        names = {*models, *(kind for each in models.values() for kind in each)}
-        if strange := names - {*SIDES}:
-            raise DataError(
-                f"calibration.models has '{min(strange)}'; known are "
-                f"{', '.join(SIDES)}."
-            )
-        pairs, trained = given.whole("pairs"), given.whole("trained")
-        return cls(given.whole("bits", 1), pairs, trained, models)
-
-
-def _read_model(given: Fields) -> Model:
-    sizes = (len(FACTS), len(FACTS), len(WEIGHTS))
-    parts = []
-    for name, size in zip(Model._fields, sizes, strict=True):
-        parts.append(np.array(given.numbers(name, -1e9, 1e9)))
-        if len(parts[-1]) != size:
-            raise DataError(f"{given.place}.{name} must be {size} numbers.")
-    model = Model(*parts)
-    if (model.scale <= 0).any() or model.weights[1] > 0:
-        raise DataError(
-            f"{given.place}: scale must be positive, and the weight of the score 0 or "
-            "less."
-        )
-    return model
+        return from_plain(cls, document, "calibration")
 
 
 def confidences(outputs: NDArray[Any]) -> Values:
-    """Give how large the outputs of each query are, as a logarithm, (queries,).
+    """Return how large the outputs of each query are, as a logarithm, (queries,).
 
     >>> confidences(np.array([[1.0, -1.0]])).tolist()
     [0.0]

@@ -34,7 +34,7 @@ class Reliability:
         return self.stated - self.true
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values."""
+        """Return plain values."""
         columns = zip(*self.curve, strict=True)
         names = ("stated", "true", "results")
         return {

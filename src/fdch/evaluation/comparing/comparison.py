@@ -73,7 +73,7 @@ def comparison(
         seeds = f"; seeds {_seeds(runs)}" if over_seeds else ""
         shown = [protocol + seeds] if allow_mixed else []
         lines.append((method, gallery, *cells, mean_known(chances), *shown))
-    notes = [MEASURES[measure].meaning, *_unknown(rows, measure)]
+    notes = [MEASURES[measure].meaning]
     if over_seeds:
         seeds = _seeds(scores)
         alone = f"seed {seeds} alone, so without a spread"
@@ -92,18 +92,6 @@ def _cell(runs: Sequence[Scores], key: Key, over_seeds: bool) -> Cell:
     if not values or len(values) < len(means):  # a mean of some is of other seeds
         return None
     return Spread.of(values) if over_seeds else values[0]
-
-
-def _unknown(rows: Rows, measure: str) -> list[str]:
-    """Name the first run that was scored before there was this measure."""
-    for (_, gallery, _), by_bits in rows.items():
-        for run in (run for runs in by_bits.values() for run in runs):
-            if not any((gallery, way, measure) in run.means() for way in DIRECTIONS):
-                return [
-                    f"-: {run.method} at {run.bits} bits was scored without "
-                    f"{MEASURES[measure].title}; score it again with 'fdch evaluate'"
-                ]
-    return []
 
 
 def _check_protocols(scores: Sequence[Scores], besides: tuple[str, ...]) -> None:

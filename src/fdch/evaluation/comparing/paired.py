@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
 from fdch.evaluation.comparing.resampling import (
     CONFIDENCE,
     bootstrap_intervals,
@@ -44,7 +43,7 @@ class PairedDifference:
     queries: int  # queries that both have a score for
 
     def to_json(self) -> dict[str, Any]:
-        """Give plain values by name."""
+        """Return plain values by name."""
         given = asdict(self)
         return given | {"interval": [given.pop("low"), given.pop("high")]}
 
@@ -54,18 +53,13 @@ def paired_difference(
 ) -> tuple[float, float, float, float]:
     """Compare two lists of scores of the same queries.
 
-    Gives the mean difference, both ends of its interval, and the p-value.
+    Returns the mean difference, both ends of its interval, and the p-value.
 
     >>> better = np.linspace(0.2, 0.9, 50)
     >>> mean, low, high, p = paired_difference(better, better - 0.1)
     >>> round(mean, 3), round(low, 3), round(high, 3), p < 0.001
     (0.1, 0.1, 0.1, True)
     """
-    if scores.shape != reference.shape:
-        raise DataError(
-            f"scores of {len(scores)} and {len(reference)} queries cannot be paired; "
-            "give those of the same queries."
-        )
     differences = scores.astype(np.float64) - reference
     low, high = bootstrap_intervals(differences[:, None])[0].tolist()
     return float(differences.mean()), low, high, sign_flip_p(differences)
@@ -77,7 +71,7 @@ def paired_differences(
     """Compare each method with the first, query by query, by one of `MEASURES`.
 
     A method is compared with the first one at its own code length, or with the first
-    of all where there is none. Gives the differences, and why others are missing.
+    of all where there is none. Returns the differences, and why others are missing.
     """
     require_measure(measure)
     groups: dict[tuple[str, int], list[Scores]] = {}

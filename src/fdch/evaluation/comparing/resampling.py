@@ -28,7 +28,7 @@ def bootstrap_intervals(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Floats:
-    """Give an interval for the mean of each column, by the percentile bootstrap.
+    """Return an interval for the mean of each column, by the percentile bootstrap.
 
     Every resample draws as many rows as there are, with replacement, the same rows
     for all columns.
@@ -61,7 +61,7 @@ def bootstrap_intervals(
 def mean_intervals(
     scores: Mapping[Name, NDArray[np.floating]],
 ) -> dict[Name, tuple[float, float]]:
-    """Give the bootstrap interval of the mean of each of several lists of scores.
+    """Return the bootstrap interval of the mean of each of several lists of scores.
 
     Lists of equal length are drawn together. An empty list has no interval.
 
@@ -85,7 +85,7 @@ def mean_intervals(
 def sign_flip_p(
     differences: NDArray[np.floating], *, flips: int = FLIPS, seed: int = 0
 ) -> float:
-    """Give the p-value of a mean difference by turning signs at random.
+    """Return the p-value of a mean difference by turning signs at random.
 
     If two methods were equally good, each query's difference could as well have the
     other sign. The p-value is the share of random signs whose mean is at least as

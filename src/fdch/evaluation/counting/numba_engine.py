@@ -22,11 +22,7 @@ QUERIES_PER_TASK = 16
 
 
 def count(
-    queries: Packed,
-    database: Packed,
-    bits: int,
-    grades: int = 2,
-    threads: int | None = None,
+    queries: Packed, database: Packed, bits: int, grades: int = 2
 ) -> NDArray[np.int64]:
     """Count pairs by query, distance and grade, (queries, bits + 1, grades).
 
@@ -40,7 +36,7 @@ def count(
     def work(start: int, stop: int) -> None:
         _count(queries, database, keyed, grades, keys.copy(), start, stop)
 
-    _share(work, counts.shape[0], threads)
+    _share(work, counts.shape[0])
     return counts
 
 
@@ -49,7 +45,6 @@ def stable_sums(
     database: Packed,
     counts: NDArray[np.int64],
     cutoff: int,
-    threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sum precision at each relevant item, ties in database order.
 
@@ -68,14 +63,14 @@ def stable_sums(
     def work(start: int, stop: int) -> None:
         _place(queries, database, places, last, sums, hits, start, stop)
 
-    _share(work, number, threads)
+    _share(work, number)
     return sums, hits
 
 
-def _share(work: Callable[[int, int], None], number: int, threads: int | None) -> None:
+def _share(work: Callable[[int, int], None], number: int) -> None:
     """Run the work on ranges of queries, one thread to a core."""
     starts = range(0, number, QUERIES_PER_TASK)
-    with ThreadPoolExecutor(threads or usable_cores()) as pool:
+    with ThreadPoolExecutor(usable_cores()) as pool:
         tasks = [
             pool.submit(work, start, min(start + QUERIES_PER_TASK, number))
             for start in starts

@@ -14,11 +14,7 @@ PAIRS_PER_BLOCK = 2_000_000
 
 
 def count(
-    queries: Packed,
-    database: Packed,
-    bits: int,
-    grades: int = 2,
-    threads: int | None = None,
+    queries: Packed, database: Packed, bits: int, grades: int = 2
 ) -> NDArray[np.int64]:
     """Count pairs by query, distance and grade, (queries, bits + 1, grades).
 
@@ -41,7 +37,6 @@ def stable_sums(
     database: Packed,
     counts: NDArray[np.int64],
     cutoff: int,
-    threads: int | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sum precision at each relevant item, ties in database order.
 
@@ -67,7 +62,7 @@ def stable_sums(
 def _place(
     keys: Keys, ranks: NDArray[np.int64], found: NDArray[np.int64], cutoff: int
 ) -> NDArray[np.float64]:
-    """Give precision at the relevant items of a slice of the database.
+    """Return precision at the relevant items of a slice of the database.
 
     Advances, for each distance, the items ranked and the relevant ones found.
     """
@@ -93,7 +88,7 @@ def _keys(
     bits: int,
     grades: int,
 ) -> Keys:
-    """Give `grades` times the distance, plus the number of shared labels.
+    """Return `grades` times the distance, plus the number of shared labels.
 
     Numbers from `grades` on count as the largest grade.
     """

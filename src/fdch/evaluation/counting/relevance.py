@@ -64,7 +64,7 @@ def label_words(labels: ArrayLike) -> NDArray[np.uint64]:
 
 
 def key_type(bits: int, grades: int) -> np.dtype[np.uint16] | np.dtype[np.uint32]:
-    """Give the smallest type that keeps distances and grades apart in one number.
+    """Return the smallest type that keeps distances and grades apart in one number.
 
     >>> key_type(64, 2), key_type(512, 200)
     (dtype('uint16'), dtype('uint32'))
@@ -74,6 +74,6 @@ def key_type(bits: int, grades: int) -> np.dtype[np.uint16] | np.dtype[np.uint32
 
 
 def largest_grade(queries: Packed, database: Packed) -> int:
-    """Give a number of labels that no query shares more of with any item."""
+    """Return a number of labels that no query shares more of with any item."""
     held = [np.bitwise_count(part.labels) for part in (queries, database)]
     return max(1, min(int(each.sum(axis=0, dtype=np.int64).max()) for each in held))

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from fdch.codes import hamming_distances
 from fdch.data.texts import WordVectors
-from fdch.report.cards import draw_examples
+from fdch.report.evaluation_page import draw_examples
 
 
 @pytest.mark.parametrize("direction", ["image_to_text", "text_to_image"])
