@@ -260,7 +260,7 @@ def test_weights_are_those_that_find_labels_and_partners_best(factor_pairs):
                     for x in (found, sorted(found, reverse=True))
                 )
                 gains.append(reached / best)
-        labels = np.mean(averages) + np.mean(firsts) + np.mean(gains)
+        labels = 3 * np.mean(averages) + np.mean(firsts) + np.mean(gains)
         return labels, np.mean(partners)
 
     parts = order.score_parts(rest.images.values, rest.texts.matrix)
