@@ -272,7 +272,7 @@ def test_weights_are_those_that_find_labels_and_partners_best(factor_pairs):
     def worth(weight):
         scores = codes + best * labels + weight * np.maximum(alike - 1.5, 0)
         by_labels, by_partners = measure(scores)
-        return by_labels + 0.3 * by_partners
+        return by_labels + 0.5 * by_partners
 
     expected = max(PAIR_WEIGHTS, key=worth)
     assert order.weights == (best, expected)

@@ -23,7 +23,7 @@ NEARLY_SAME = 1.5
 LABEL_WEIGHTS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.125, 0.0)
 PAIR_WEIGHTS = (0.5, 0.7, 0.35, 1.0, 0.25, 1.4, 0.18, 2.0, 0.125, 2.8, 0.06, 4.0)
 # what measures count when weights are chosen: P@10 and NDCG@10 count 1
-MAP_SHARE, PARTNER_SHARE = 3.0, 0.3
+MAP_SHARE, PARTNER_SHARE = 3.0, 0.5
 MAX_COMPARED = 1024  # pairs that scales and weights are chosen on
 MIN_COMPARED = 100  # pairs with labels below which no weight is chosen
 FIRST = 10
@@ -282,7 +282,7 @@ def choose_weights(
 
     Labels get the weight that finds items with shared labels best: by the sum of 3
     times mAP, precision at 10 and NDCG at 10. Likeness gets the weight with the
-    largest sum of these and 0.3 times the recall of partners at 10.
+    largest sum of these and half the recall of partners at 10.
 
     Args:
         ordering: With its scales.
