@@ -2,17 +2,29 @@
 
 import numpy as np
 
-from fdch.evaluation.ordering import QueryOrder
-from fdch.training.ordering import Numbers, Ordering, to_numbers
+from fdch.evaluation.ordering import QueryOrder, VectorPart
+from fdch.training.ordering import Ordering
 
-WIDTH = 12
-HALF_STEP = 1 / 15  # numbers from -15 to 15 stand for -1 to 1
+WIDTH = 6
+LARGEST = 127  # stands for 1
+
+
+def plain_books(width):
+    """Return books by which each byte stands for its number, from -128 to 127."""
+    numbers = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.float32)
+    return np.eye(width, dtype=np.float32)[:, None] * numbers[:, None]
+
+
+def order_numbers(weights, bits):
+    """Order by weights of bits and of numbers kept in a byte each, (n, bits + m)."""
+    of_bits, rest = np.split(np.asarray(weights, np.float32), [bits], axis=1)
+    return QueryOrder(of_bits, (VectorPart(rest, plain_books(rest.shape[1])),))
 
 
 class FirstOutputs(Ordering):
-    """Orders by the first outputs of a method, kept in 4 bits each."""
+    """Orders by the first outputs of a method, each kept in a byte."""
 
-    parts = (Numbers(WIDTH, 4),)
+    bytes = WIDTH
 
     def __init__(self, method):
         self.method = method
@@ -36,11 +48,11 @@ class FirstOutputs(Ordering):
         return self._weigh(vectors)
 
     def _store(self, outputs):
-        return to_numbers(np.tanh(outputs[:, :WIDTH]), HALF_STEP, 4)
+        return np.round(np.tanh(outputs[:, :WIDTH]) * LARGEST).astype(np.int8)
 
     def _weigh(self, values):
         bits = np.zeros((len(values), self.method.bits))
-        return QueryOrder(np.concatenate([bits, values], axis=1).astype(np.float32))
+        return order_numbers(np.concatenate([bits, values], axis=1), bits.shape[1])
 
 
 def give_vectors(monkeypatch, method):

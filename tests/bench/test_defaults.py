@@ -86,8 +86,8 @@ def test_held_out_pairs_are_ordered_as_the_method_orders_them(
     images = method.inputs.images(held_out.images, PLAIN)
     texts = method.inputs.texts(held_out.texts)
     order = FirstOutputs(method)
-    weights = order.weigh_images(images).weights[:, method.bits :]
-    likeness = weights @ order.text_vectors(texts).T
+    [part] = order.weigh_images(images).parts
+    likeness = part.weights @ order.text_vectors(texts).T
     precisions, partners = [], []
     for row, scores_of_row in enumerate(likeness):
         ranked = [item for item in np.argsort(-scores_of_row, kind="stable")]

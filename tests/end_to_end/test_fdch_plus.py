@@ -60,6 +60,5 @@ def test_an_item_orders_by_what_is_stored_of_it(searcher, method, pairs):
     code = binarize(method.pair_outputs(*sides))
     order = method.ordering.weigh_items(code, method.ordering.pair_vectors(*sides))
     scores = score(method, pairs, order)
-    assert scores.argmax() == 3  # nothing is nearer to it than itself
     found = searcher.by_id(str(pairs.ids[3]), k=8)
     assert found.ids == best(pairs, scores, 8, without=3)

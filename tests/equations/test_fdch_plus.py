@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import torch
 
 from fdch.errors import SettingError
 from fdch.methods.fdch_plus import FDCHPlus, PairLoss
-from fdch.training import batches, pair_numbers
-from fdch.training.label_numbers import LabelNumbers
-from fdch.training.ordering import Numbers, to_units
-from fdch.training.pair_ordering import LABEL_WEIGHTS, PAIR_WEIGHTS
+from fdch.training import batches
+from fdch.training.ordering import to_units
+from fdch.training.pair_ordering import LABEL_WEIGHTS, PAIR_WEIGHTS, spread_odds
+from fdch.training.quantizer import fit_books, quantize, restore
 from fdch.training.two_stage import ModalityWeights, Rarity
 
 ROWS = [0, 3, 7]
@@ -115,130 +116,111 @@ def spread(odds):
     return -np.log(1 - 0.9 / (1 + np.exp(-odds.astype(np.float64))))
 
 
-@pytest.mark.parametrize("pair_bits", [1, 2, 4])
-def test_candidates_are_ordered_by_codes_labels_and_likeness(factor_pairs, pair_bits):
+def read_bytes(stored, books):
+    """Add up what bytes stand for, one by one."""
+    return sum(books[place, byte] for place, byte in enumerate(stored.view(np.uint8)))
+
+
+def test_candidates_are_ordered_by_codes_labels_and_likeness(factor_pairs):
     pairs = factor_pairs(80)
-    method = small(
-        label_numbers=6,
-        label_bits=4,
-        pair_numbers=8,
-        pair_bits=pair_bits,
-        pair_weight=0.7,
-        shared_weight=1.4,
-    ).fit(pairs)
+    method = small(pair_weight=0.7, shared_weight=1.4).fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
     order, networks = method.ordering, method._networks
     vectors, codes = order.text_vectors(texts), method.encode_texts(pairs.texts)
-    assert vectors.dtype == np.int8 and vectors.shape == (80, 14)
-    assert (vectors % 2 == 1).all()  # odd, negative ones too
-    assert np.abs(vectors[:, :6]).max() <= 15
-    assert np.abs(vectors[:, 6:]).max() <= 2**pair_bits - 1
+    assert vectors.dtype == np.int8 and vectors.shape == (80, 8)
     found = order.weigh_images(images).score(codes, vectors)
     outputs, signs = method.image_outputs(images), codes.signs()
-    labels, likeness = order._labels, order._pairs
-    assert labels is not None and likeness is not None
     own = spread(batches.image_outputs(networks["label_image"], images))
-    units = to_units(batches.image_outputs(networks["pair_image"], images))
-    turned = (units - likeness.image_mean) @ likeness.axes
-    steps = likeness.half_step if pair_bits > 1 else np.ones(8)
+    likeness = to_units(batches.image_outputs(networks["pair_image"], images))
+    likeness = likeness - order.means[0]
     for i in range(3):
         for j in range(80):
             by_code = outputs[i] @ signs[j] / np.linalg.norm(outputs[i]) / math.sqrt(8)
-            stored = vectors[j, :6] * labels.half_step
-            by_labels = (own[i] @ labels.axes) @ stored
-            alike = turned[i] @ (vectors[j, 6:] * steps) / np.linalg.norm(turned[i])
+            by_labels = own[i] @ read_bytes(vectors[j, :3], order.label_books)
+            alike = likeness[i] @ read_bytes(vectors[j, 3:], order.pair_books)
+            alike /= np.linalg.norm(likeness[i])
             expected = by_code / order.scales.codes
             expected += 1.4 * by_labels / order.scales.labels
             expected += 0.7 * max(0.0, alike / order.scales.pairs - 1.5)
             assert found[i, j] == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
-def test_every_turn_brings_rows_nearer_to_their_signs(monkeypatch):
-    X = np.random.default_rng(0).standard_normal((200, 6)) * [3, 2, 1, 1, 0.5, 0.5]
-    errors = []
-    for turns in (0, 1, 5, 50):
-        monkeypatch.setattr(pair_numbers, "TURNS", turns)
-        R = pair_numbers.find_turn(X, 0)
-        np.testing.assert_allclose(R @ R.T, np.eye(6), atol=1e-9)
-        error = 0.0
-        for row in X @ R:
-            error += sum((abs(value) - 1) ** 2 for value in row)
-        errors.append(error)
-    assert errors == sorted(errors, reverse=True) and errors[-1] < errors[0]
-
-
-def test_the_axes_of_pairs_are_those_along_which_they_vary_most():
+def test_vectors_are_stored_as_the_centres_nearest_to_what_is_left():
     rng = np.random.default_rng(0)
-    F, G = (rng.standard_normal((100, 5)) * [5, 4, 1, 0.1, 0.1] + 1 for _ in range(2))
-    fitted = pair_numbers.PairNumbers.fit(F, G, Numbers(2, 1), seed=0)
-    units = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (F, G)]
-    X = np.concatenate([x - x.mean(axis=0) for x in units])
-    C = np.zeros((5, 5))
-    for x in X:
-        C += np.outer(x, x)
-    largest = np.linalg.eigh(C)[1][:, -2:]
-    # turned within their plane
-    np.testing.assert_allclose(
-        fitted.axes @ fitted.axes.T, largest @ largest.T, atol=1e-5
-    )
-    expected = np.where(X[:100] @ fitted.axes >= 0, 1, -1)
-    assert (fitted.numbers(fitted.project_images(F)) == expected).mean() > 0.99
+    vectors = rng.standard_normal((300, 5)).astype(np.float32)
+    books = fit_books(vectors, 3, seed=0)
+    stored = quantize(vectors, books).view(np.uint8)
+    for vector, own in zip(vectors[:50], stored, strict=False):
+        rest = vector.astype(float)
+        for book, byte in zip(books, own, strict=True):
+            distances = [((rest - centre) ** 2).sum() for centre in book]
+            assert distances[byte] == pytest.approx(min(distances), rel=1e-5)
+            rest = rest - book[byte]
 
 
-def test_the_projection_keeps_what_labels_two_items_share():
+def test_every_byte_brings_unseen_vectors_nearer():
+    rng = np.random.default_rng(0)
+    turn = rng.standard_normal((4, 12))
+    drawn = rng.standard_normal((3200, 4)) @ turn
+    seen, unseen = np.split(drawn.astype(np.float32), [3000])
+    books = fit_books(seen, 4, seed=0)
+    errors = [
+        np.square(unseen - restore(quantize(unseen, books[:n]), books[:n])).sum()
+        for n in range(5)
+    ]
+    assert all(after < 0.6 * before for before, after in pairwise(errors))
+
+
+def test_few_vectors_are_not_learned_by_heart():
+    vectors = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
+    books = fit_books(vectors, 2, seed=0)
+    assert books.shape == (2, 256, 6)
+    assert np.any(books, axis=2).sum(axis=1).tolist() == [5, 5]
+
+
+def test_products_of_spread_odds_say_which_labels_two_items_share():
     odds = np.random.default_rng(0).normal(-2, 2, (300, 6))
-    fitted = LabelNumbers.fit(odds, Numbers(6, 4))
-    # rounded to 16 steps, else exact: as many axes as labels
-    products = spread(odds) @ (spread(odds) - fitted.mean).T
-    found = fitted.weights(odds) @ fitted.numbers(odds).T
-    assert np.corrcoef(found.ravel(), products.ravel())[0, 1] > 0.98
-    p = 1 / (1 + np.exp(-odds))
+    np.testing.assert_allclose(spread_odds(odds), spread(odds), rtol=1e-6)
+    p, found = 1 / (1 + np.exp(-odds)), spread(odds) @ spread(odds).T
     for query in range(20):
         together = [1 - np.prod(1 - p[query] * b) for b in p]
         first, second = (np.argsort(np.argsort(x)) for x in (together, found[query]))
         assert np.corrcoef(first, second)[0, 1] > 0.8
 
 
-def test_more_numbers_than_labels_say_nothing_more():
-    odds = np.random.default_rng(0).normal(-2, 2, (50, 3))
-    fitted = LabelNumbers.fit(odds, Numbers(5, 4))
-    assert (fitted.weights(odds)[:, 3:] == 0).all()
-
-
 def test_a_pair_is_stored_by_what_both_sides_say(factor_pairs):
     pairs = factor_pairs(60)
-    method = small(label_numbers=6, pair_numbers=8, pair_bits=4).fit(pairs)
+    method = small().fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
     order, networks = method.ordering, method._networks
-    labels, likeness = order._labels, order._pairs
-    assert labels is not None and likeness is not None
     share = pairs.labels.mean(axis=0)
     odds = batches.image_outputs(networks["label_image"], images)
     odds = odds + batches.text_outputs(networks["label_text"], texts)
     odds = odds - np.log(share / (1 - share))
-    F = likeness.project_images(batches.image_outputs(networks["pair_image"], images))
-    G = likeness.project_texts(batches.text_outputs(networks["pair_text"], texts))
-    found = order.pair_vectors(images, texts)
-    assert (found[:, :6] == labels.numbers(odds)).all()
-    for row, f, g in zip(found[:, 6:], F, G, strict=True):
+    F = to_units(batches.image_outputs(networks["pair_image"], images)) - order.means[0]
+    G = to_units(batches.text_outputs(networks["pair_text"], texts)) - order.means[1]
+    between = []
+    for f, g in zip(F, G, strict=True):
         length = (np.linalg.norm(f) + np.linalg.norm(g)) / 2
-        between = (f + g) / np.linalg.norm(f + g) * length
-        odd = 2 * np.floor(between / (2 * likeness.half_step)) + 1
-        assert (row == np.clip(odd, -15, 15)).mean() > 0.8  # but for rounding
+        between.append((f + g) / np.linalg.norm(f + g) * length)
+    found = order.pair_vectors(images, texts)
+    labels = quantize(spread(odds), order.label_books)
+    likeness = quantize(np.array(between), order.pair_books)
+    assert (found == np.hstack([labels, likeness])).mean() > 0.95  # but for rounding
 
 
-def test_without_numbers_outputs_alone_order(factor_pairs):
+def test_without_bytes_outputs_alone_order(factor_pairs):
     pairs = factor_pairs(60)
-    method = small(label_numbers=0, pair_numbers=0).fit(pairs)
+    method = small(label_bytes=0, pair_bytes=0).fit(pairs)
     order = method.ordering
-    assert (order.width, order.bytes, method.bytes_per_item) == (0, 0, 1)
+    assert (order.bytes, method.bytes_per_item) == (0, 1)
     assert order.weigh_texts(pairs.texts.matrix).weights.shape == (60, 8)
     assert order.text_vectors(pairs.texts.matrix).shape == (60, 0)
 
 
 def test_weights_are_those_that_find_labels_and_partners_best(factor_pairs):
     pairs = factor_pairs(200)
-    method = small(label_numbers=6, pair_numbers=8).fit(pairs[:80], pairs[80:])
+    method = small().fit(pairs[:80], pairs[80:])
     order, rest = method.ordering, pairs[80:]
     shared = rest.labels.astype(int) @ rest.labels.T.astype(int)
 
@@ -282,49 +264,27 @@ def test_weights_are_those_that_find_labels_and_partners_best(factor_pairs):
 
 def test_few_validation_pairs_choose_no_weight(factor_pairs):
     pairs = factor_pairs(120)
-    method = small(label_numbers=6, pair_numbers=8).fit(pairs[:80], pairs[80:])
+    method = small().fit(pairs[:80], pairs[80:])
     assert method.ordering.weights == (1.0, 0.5)
 
 
 def test_a_weight_that_is_set_is_kept(factor_pairs):
     pairs = factor_pairs(200)
-    method = small(label_numbers=6, pair_numbers=8, shared_weight=0.9)
+    method = small(shared_weight=0.9)
     method.fit(pairs[:80], pairs[80:])
     assert method.ordering.weights.labels == 0.9
     assert method.ordering.weights.pairs in PAIR_WEIGHTS
     assert "shared_weight" not in method.chosen
 
 
-def test_a_run_without_a_weight_of_labels_keeps_that_of_likeness(factor_pairs):
-    sizes = {"label_numbers": 6, "pair_numbers": 8}
-    method = small(**sizes, shared_weight=0.9, pair_weight=0.25).fit(factor_pairs(80))
-    state = method.state()
-    *scales, _, likeness = state["ordering.scales"]
-    state["ordering.scales"] = np.array([*scales, likeness])
-    weights = small(**sizes).restore(state).ordering.weights
-    assert (weights.labels, weights.pairs) == (1, 0.25)
-
-
 def test_settings_out_of_range_are_refused():
-    with pytest.raises(SettingError, match="pair_bits is 1, 2 or 4; got 3"):
-        FDCHPlus(pair_bits=3)
-    with pytest.raises(SettingError, match="label_numbers must be 0 or more; got -1"):
-        FDCHPlus(label_numbers=-1)
+    with pytest.raises(SettingError, match="label_bytes must be 0 or more; got -1"):
+        FDCHPlus(label_bytes=-1)
 
 
 @pytest.mark.parametrize("bits", [8, 512])
 def test_short_and_long_codes_are_trained(factor_pairs, bits):
     pairs = factor_pairs(60)
-    method = replace(small(label_numbers=4, pair_numbers=8), bits=bits).fit(pairs)
+    method = replace(small(label_bytes=1, pair_bytes=2), bits=bits).fit(pairs)
     assert method.encode_texts(pairs.texts).bits == bits
-    assert method.bytes_per_item == bits // 8 + 1 + 1
-
-
-@pytest.mark.parametrize("bits", [1, 2, 4])
-def test_numbers_are_read_as_they_were_packed(bits):
-    layout = Numbers(13, bits)
-    rng = np.random.default_rng(bits)
-    numbers = 2 * rng.integers(0, 2**bits, (50, 13)) - (2**bits - 1)
-    packed = layout.pack(numbers.astype(np.int8))
-    assert packed.shape == (50, layout.bytes)
-    np.testing.assert_array_equal(layout.unpack(packed), numbers)
+    assert method.bytes_per_item == bits // 8 + 1 + 2

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.vector_model import order_numbers
 
 from fdch.codes import binarize
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT, weigh_words
@@ -29,7 +30,6 @@ from fdch.evaluation.calibration.model import (
     QueryFacts,
 )
 from fdch.evaluation.calibration.reliability import check_probabilities
-from fdch.evaluation.ordering import QueryOrder
 
 BITS = 24
 
@@ -104,7 +104,7 @@ def order(sides):
     """Add vectors that tell the labels, and orders that follow them."""
     vectors = np.where(sides.labels > 0, 3, -1).astype(np.int8)
     weights = np.concatenate([np.zeros((len(sides), BITS)), vectors], axis=1)
-    made = QueryOrder(weights.astype(np.float32))
+    made = order_numbers(weights, BITS)
     kinds = [*sides.outputs]
     return replace(
         sides, orders=dict.fromkeys(kinds, made), vectors=dict.fromkeys(kinds, vectors)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.vector_model import order_numbers, plain_books
 
 from fdch.codes import binarize, hamming_distances
 from fdch.errors import DataError, SettingError
@@ -11,6 +12,7 @@ from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
 from fdch.evaluation.metrics import average_precision, ndcg_at, precision_at
 from fdch.evaluation.ordering import (
     QueryOrder,
+    VectorPart,
     list_items,
     ordered_blocks,
     place_items,
@@ -27,14 +29,19 @@ def sides():
     queries = binarize(rng.standard_normal((QUERIES, BITS)))
     items = binarize(rng.standard_normal((ITEMS, BITS)))
     weights = rng.standard_normal((QUERIES, BITS + WIDTH)).astype(np.float32)
-    order = QueryOrder(weights, thresholded=2, threshold=20.0)
+    parts = (
+        VectorPart(weights[:, BITS : BITS + 1], plain_books(1)),
+        VectorPart(weights[:, BITS + 1 :], plain_books(2), threshold=20.0),
+    )
+    order = QueryOrder(weights[:, :BITS], parts)
     vectors = rng.integers(-127, 128, (ITEMS, WIDTH)).astype(np.int8)
     return order, queries, items, vectors
 
 
 def rank_by_loops(order, queries, items, vectors, candidates, reordered=200):
     """List every query's items: candidates in their order, the others by distance."""
-    rankings, weights = [], order.weights
+    rankings = []
+    weights = np.hstack([order.weights, *(part.weights for part in order.parts)])
     signs = items.signs()
     for query, distances in enumerate(hamming_distances(queries, items)):
         nearest = sorted(range(ITEMS), key=lambda row: (distances[row], row))
@@ -136,7 +143,7 @@ def test_galleries_are_scored_in_the_order_that_weights_give():
     labels = np.eye(2, dtype=np.uint8)[np.arange(20) % 2]
     vectors = (labels[:, :1].astype(np.int8) * 2 - 1) * np.int8(100)
     weights = np.concatenate([np.zeros((20, 8)), vectors], axis=1).astype(np.float32)
-    coded = Coded(codes, labels, QueryOrder(weights), vectors)
+    coded = Coded(codes, labels, order_numbers(weights, 8), vectors)
     pairs = CodedPairs(coded, coded, both=(np.arange(20), np.arange(20)))
     protocol = Protocol("data", "split", queries=20, database=20, train=0)
     found = score_galleries("mine", pairs, pairs, protocol)
@@ -153,13 +160,16 @@ def test_galleries_are_scored_in_the_order_that_weights_give():
 
 def test_weights_of_another_method_are_refused(sides):
     order, queries, items, _ = sides
-    with pytest.raises(DataError, match="9 weights cannot order codes of 6 bits"):
+    with pytest.raises(
+        DataError,
+        match="6 bits with 3 bytes beside them cannot order codes of 6 bits with 0",
+    ):
         place_items(order, queries, items, None, 3)
 
 
 def test_as_many_weights_as_bits_and_numbers_order_items(sides):
     codes = binarize(np.ones((2, 300)))
-    order = QueryOrder(np.ones((1, 301), np.float32))
+    order = order_numbers(np.ones((1, 301)), 300)
     vectors = np.array([[1], [2]], np.int8)
     assert order.score(codes, vectors).tolist() == [[301.0, 302.0]]
 

@@ -54,7 +54,7 @@ SMALL: dict[str, Any] = {
     "stage_two_epochs": 20,
     "label_epochs": 12,
     "pair_epochs": 12,
-    "pair_numbers": 16,
+    "pair_bytes": 2,
     "pair_width": 24,
     "epochs": 12,
     "batch_size": 50,
@@ -333,25 +333,26 @@ def test_what_orders_candidates_comes_back_from_disk(method, name, parts, tmp_pa
     T = method.inputs.texts(parts.query.texts)
     one, other = method.ordering, opened.ordering
     assert other is not None
-    limits = [2**part.bits - 1 for part in one.parts for _ in range(part.count)]
     for vectors, again in (
         (one.image_vectors(X), other.image_vectors(X)),
         (one.text_vectors(T), other.text_vectors(T)),
         (one.pair_vectors(X, T), other.pair_vectors(X, T)),
     ):
-        assert vectors.dtype == np.int8 and vectors.shape == (len(X), one.width)
-        assert (np.abs(vectors) <= limits).all()
+        assert vectors.dtype == np.int8 and vectors.shape == (len(X), one.bytes)
         assert (vectors == again).all()
     for order, restored in (
         (one.weigh_images(X), other.weigh_images(X)),
         (one.weigh_texts(T), other.weigh_texts(T)),
     ):
-        assert order.weights.shape == (len(X), method.bits + one.width)
+        assert order.weights.shape == (len(X), method.bits)
+        assert sum(len(part.books) for part in order.parts) == one.bytes
+        codes, vectors = method.encode_images(X), one.image_vectors(X)
         np.testing.assert_allclose(
-            order.weights, restored.weights, rtol=1e-5, atol=1e-6
+            order.score(codes, vectors),
+            restored.score(codes, vectors),
+            rtol=1e-5,
+            atol=1e-5,
         )
-        assert order.thresholded == restored.thresholded
-        assert order.threshold == restored.threshold
 
 
 class Stop(Exception):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from tests.vector_model import HALF_STEP, WIDTH, FirstOutputs, give_vectors
+from tests.vector_model import LARGEST, WIDTH, FirstOutputs, give_vectors
 
 from fdch.codes import Codes, binarize
 from fdch.errors import ModelMismatch, SettingError
@@ -14,6 +14,7 @@ from fdch.retrieval.index import Index
 from fdch.retrieval.rebuilding import export_items
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.encoding import calibrate
+from fdch.training.ordering import to_units
 
 BITS = 16
 
@@ -56,9 +57,9 @@ def searcher(path):
         yield searcher
 
 
-def to_odd(value):
-    """Give the nearest odd multiple of half a step, from -15 to 15."""
-    return min(range(-15, 16, 2), key=lambda odd: abs(value - odd * HALF_STEP))
+def to_step(value):
+    """Return the nearest number that is stored, from -127 to 127."""
+    return min(range(-127, 128), key=lambda step: abs(value - step / LARGEST))
 
 
 def rank(fitted, pairs, code, query, k, candidates=100, leave_out=()):
@@ -67,7 +68,7 @@ def rank(fitted, pairs, code, query, k, candidates=100, leave_out=()):
     found = []
     for row, output in enumerate(outputs):
         far = sum((a >= 0) != (b >= 0) for a, b in zip(output, code, strict=True))
-        stored = [to_odd(float(np.tanh(value))) for value in output[:WIDTH]]
+        stored = [to_step(float(np.tanh(value))) for value in output[:WIDTH]]
         score = sum(a * b for a, b in zip(stored, query.tolist(), strict=True))
         found.append((far, row, score))
     found = [each for each in sorted(found) if each[1] not in leave_out][:candidates]
@@ -96,7 +97,7 @@ def test_results_come_in_the_order_of_vectors(searcher, fitted, pairs):
 
 def test_an_item_is_compared_by_its_own_vector(searcher, fitted, pairs):
     output = fitted.image_outputs(pairs.images.values[[3]])[0]
-    stored = np.array([to_odd(value) for value in np.tanh(output[:WIDTH])])
+    stored = np.array([to_step(value) for value in np.tanh(output[:WIDTH])])
     right = rank(fitted, pairs, output, stored, 6, candidates=100, leave_out=[3])
     assert searcher.by_id("pair 3", k=6).ids == right
     plain = searcher.by_id("pair 3", k=6, rerank=False)
@@ -111,7 +112,9 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
     count = 500  # far more than candidates
     rng = np.random.default_rng(0)
     first = FirstOutputs(fitted)
-    vectors = rng.integers(-128, 128, (count, first.bytes), dtype=np.int8)
+    drawn = rng.standard_normal((count, first.bytes))
+    # of one length, so that none is nearer to another than to itself
+    vectors = np.round(120 * to_units(drawn)).astype(np.int8)
     codes = Codes(np.zeros((count, 2), np.uint8), BITS)
     ids = [f"same {row}" for row in range(count)]
     with Index.create(tmp_path / "index", fitted) as index:
@@ -120,7 +123,7 @@ def test_equal_codes_come_in_the_order_of_vectors_however_many(
             codes[:2], model=index.fingerprint, vectors=vectors[:2]
         )
         searcher = Searcher(index)
-        numbers_of = first.unpack(vectors).astype(float)
+        numbers_of = vectors.astype(float)
         scores = numbers_of @ numbers_of[7]
         right = [ids[row] for row in np.argsort(-scores, kind="stable")]
         ours = [id for id in searcher.by_id("same 7", k=5).ids if "same" in id]
@@ -187,7 +190,7 @@ def test_an_export_has_the_vectors(path, fitted, pairs, tmp_path):
     lines = map(json.loads, (tmp_path / "items.jsonl").read_text().splitlines())
     found = {line["id"]: bytes.fromhex(line["vector"]) for line in lines}
     own = fitted.ordering
-    stored = own.pack(own.image_vectors(pairs.images.values))
+    stored = own.image_vectors(pairs.images.values)
     assert found == {
         str(name): row.tobytes() for name, row in zip(pairs.ids, stored, strict=True)
     }

@@ -18,7 +18,7 @@ from fdch.bench.timing import ratio, spread, time_turns
 from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
-from fdch.evaluation.ordering import QueryOrder
+from fdch.evaluation.ordering import QueryOrder, VectorPart, list_items
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
@@ -37,11 +37,11 @@ from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run, open_run
 from fdch.training.context import PLAIN, Context
-from fdch.training.ordering import Numbers, Ordering
 
 TOP, LONG = 10, 100
 MIN_PAIRS = 20
 TIMED = 20  # queries in a turn, each timed by itself
+WIDTH = 128  # of what drawn vectors stand for
 # the query's side, and what is searched
 TURNS = (("image", "pair"), ("text", "pair"), ("image", "text"), ("text", "image"))
 
@@ -94,7 +94,7 @@ def search_quality(
                 "reranked": _score(plain, relevant, weighted),
             }
             if (ordered := by_vectors.get((side, kind))) is not None:
-                ways["by_vectors"] = _score(plain, relevant, -ordered, by_vectors=True)
+                ways["by_vectors"] = _score(plain, relevant, ordered, by_vectors=True)
             turns[f"{side}_to_{kind}"] = ways
     return {
         "run": str(run.folder),
@@ -111,7 +111,7 @@ def search_quality(
 def _score_by_vectors(
     run: Run, query: PairedSet, gallery: PairedSet, context: Context
 ) -> dict[tuple[str, str], Real]:
-    """Return what the method orders by, (queries, gallery), by side and kind."""
+    """Return what lists items, the lowest first, (queries, gallery), by side, kind."""
     if find_ordering(run.method) is None:
         return {}
     queries, stored = (
@@ -120,13 +120,15 @@ def _score_by_vectors(
     )
     kinds = {"image": stored.image, "text": stored.text, "pair": stored.unified}
     return {
-        (side, kind): order.score(found.codes, found.vectors)
-        for side, order in (
-            ("image", queries.image.order),
-            ("text", queries.text.order),
+        (side, kind): list_items(
+            own.order,
+            hamming_distances(own.codes, found.codes),
+            found.codes,
+            found.vectors,
         )
+        for side, own in (("image", queries.image), ("text", queries.text))
         for kind, found in kinds.items()
-        if order is not None and found is not None
+        if own.order is not None and found is not None
     }
 
 
@@ -181,31 +183,23 @@ def _score(
     }
 
 
-class _DrawnVectors(Ordering):
-    """Reads drawn vectors; queries are drawn as well, so nothing is encoded."""
-
-    def __init__(self, vector_bytes: int) -> None:
-        self.parts = (Numbers(8 * vector_bytes, 1),)
-
-    def _unused(self, *inputs: Any, **named: Any) -> Any:
-        raise NotImplementedError
-
-    image_vectors = text_vectors = pair_vectors = _unused
-    weigh_images = weigh_texts = weigh_items = _unused
-
-
 def ordering_cost(
     items: int, bits: int, vector_bytes: int, k: int, repeats: int, seed: int = 0
 ) -> dict[str, Any]:
     """Time the bare scan in memory, a search by codes and one by vectors."""
     warm(bits)
-    source, ordering = Source("clustered", bits, seed), _DrawnVectors(vector_bytes)
+    source = Source("clustered", bits, seed)
     rng = np.random.default_rng([seed, 3])
     number = TIMED * (repeats + 1)
     codes, queries = source.draw(items, 1), source.draw(number, 2)
     gallery = Gallery(bits, (Part(row_words(codes), 0),))
-    width = bits + ordering.width
-    orders = QueryOrder(rng.standard_normal((number, width), dtype=np.float32))
+
+    def draw(*shape: int) -> NDArray[np.float32]:
+        return rng.standard_normal(shape, dtype=np.float32)
+
+    books = draw(vector_bytes, 256, WIDTH)
+    part = VectorPart(draw(number, WIDTH), books, threshold=1.0)
+    orders = QueryOrder(draw(number, bits), (part,))
 
     def fill(folder: CodeFolder) -> None:
         vectors = rng.integers(-127, 128, (items, vector_bytes), np.int8)
@@ -216,7 +210,7 @@ def ordering_cost(
 
     def search(folder: CodeFolder, by_vectors: bool, row: int) -> None:
         one = slice(row, row + 1)
-        order = Order(orders[one], ordering) if by_vectors else None
+        order = Order(orders[one]) if by_vectors else None
         query = Queries([{}], ["text"], queries[one], order=orders[one])
         params = SearchParams(k, rerank=by_vectors)
         Ranking(folder, None, query, params, order).results()

@@ -133,7 +133,7 @@ def _save(path: Path, run: "Run", pairs: "PairedSet", codes: "EncodedPairs") -> 
         sides["unified"] = codes.unified.packed
     ordering, vectors = find_ordering(run.method), codes.item_vectors
     if ordering is not None and vectors is not None:
-        sides["vectors"] = ordering.pack(vectors).view(np.uint8)
+        sides["vectors"] = vectors.view(np.uint8)
     with path.open("wb") as file:
         np.savez(
             file,

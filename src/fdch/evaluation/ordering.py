@@ -1,14 +1,15 @@
 """Candidates found by their codes, then ordered by more than their distance.
 
 The nearest candidates of a query, ties in database order, are ordered by inner
-products: of the query's weights with an item's bits, -1 or +1, and the numbers of its
-vector. The last numbers say which items are nearly the same. Their product counts only
-above a threshold, and only among the best candidates by all other numbers: it moves
-items within the first 500 places and leaves the rest of the ranking alone. Items that
-are no candidates follow by distance. No two items share a rank, so nothing is tied.
+products of the query's weights: with an item's bits, -1 or +1, and with what the bytes
+of its vector stand for. The last bytes say which items are nearly the same. Their
+product counts only above a threshold, and only among the best candidates by all else:
+it moves items within the first 500 places and leaves the rest of the ranking alone.
+Items that are no candidates follow by distance. No two items share a rank, so nothing
+is tied.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -27,19 +28,40 @@ Floats = NDArray[np.float32]
 Bytes = NDArray[np.int8]
 
 
+class VectorPart(NamedTuple):
+    """What some bytes of a vector count for queries.
+
+    Each byte names a row of its book. The sum of these rows, times the query's
+    weights, is what the part adds to the score.
+    """
+
+    weights: Floats  # (queries, width)
+    books: Floats  # (bytes, 256, width)
+    # taken off the sum; what is left above 0 counts, for the best candidates only
+    threshold: float | None = None
+
+    def score(self, stored: Bytes) -> Floats:
+        """Return the sum for each query and item, (queries, items)."""
+        found = np.zeros((len(self.weights), len(stored)), np.float32)
+        for place, book in enumerate(self.books):
+            products = self.weights @ book.T
+            found += np.take(products, stored[:, place].view(np.uint8), axis=1)
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class QueryOrder:
     """How queries order candidates."""
 
-    weights: Floats  # of an item's bits and numbers, (queries, bits + width)
-    thresholded: int = 0  # how many of the last numbers count only above the threshold
-    threshold: float = 0.0  # taken off their sum; only what is left above 0 counts
+    weights: Floats  # of an item's bits, (queries, bits)
+    parts: tuple[VectorPart, ...] = ()  # of an item's vector, in order
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def __getitem__(self, rows: Any) -> "QueryOrder":
-        return QueryOrder(self.weights[rows], self.thresholded, self.threshold)
+        parts = (part._replace(weights=part.weights[rows]) for part in self.parts)
+        return QueryOrder(self.weights[rows], tuple(parts))
 
     def score(
         self,
@@ -52,27 +74,29 @@ class QueryOrder:
         `among` says which of the items are candidates, (queries, items); None for all.
 
         >>> from fdch.codes import binarize
-        >>> items, vectors = binarize([[1, 1], [1, -1]]), np.array([[1], [9]], np.int8)
-        >>> order = QueryOrder(np.array([[2, 1, 0.5]], np.float32), 1, 2.0)
-        >>> order.score(items, vectors).tolist()
-        [[3.0, 3.5]]
+        >>> items, vectors = binarize([[1, 1], [1, -1]]), np.array([[0], [1]], np.int8)
+        >>> books = np.arange(1, 2049, 8, dtype=np.float32).reshape(1, 256, 1)
+        >>> part = VectorPart(np.array([[0.5]], np.float32), books, threshold=2.0)
+        >>> QueryOrder(np.array([[2, 1]], np.float32), (part,)).score(items, vectors)
+        array([[3. , 3.5]], dtype=float32)
         """
+        ends = np.cumsum([0, *(len(part.books) for part in self.parts)])
         width = 0 if vectors is None else vectors.shape[1]
-        if self.weights.shape[1] != codes.bits + width:
+        if (codes.bits, width) != (self.weights.shape[1], ends[-1]):
             raise DataError(
-                f"{self.weights.shape[1]} weights cannot order codes of {codes.bits} "
-                f"bits with {width} numbers beside them; they must come from the same "
-                "method."
+                f"queries for codes of {self.weights.shape[1]} bits with {ends[-1]} "
+                f"bytes beside them cannot order codes of {codes.bits} bits with "
+                f"{width}; they must come from the same method."
             )
-        known = codes.signs().astype(np.float32)
-        if vectors is not None:
-            known = np.concatenate([known, vectors.astype(np.float32)], axis=1)
-        first = known.shape[1] - self.thresholded
-        scores = self.weights[:, :first] @ known[:, :first].T
-        if self.thresholded:
-            rest = self.weights[:, first:] @ known[:, first:].T
-            gains = np.maximum(rest - np.float32(self.threshold), 0)
-            scores = raise_best(scores, gains, among)
+        scores = self.weights @ codes.signs().astype(np.float32).T
+        for part, start, end in zip(self.parts, ends, ends[1:], strict=False):
+            assert vectors is not None
+            found = part.score(vectors[:, start:end])
+            if part.threshold is None:
+                scores += found
+            else:
+                gains = np.maximum(found - np.float32(part.threshold), 0)
+                scores = raise_best(scores, gains, among)
         return scores
 
 
@@ -114,9 +138,21 @@ class Coded(NamedTuple):
 
 def join_orders(orders: Sequence[QueryOrder]) -> QueryOrder:
     """Join the queries of one method."""
-    first = orders[0]
-    weights = np.concatenate([each.weights for each in orders])
-    return QueryOrder(weights, first.thresholded, first.threshold)
+    return combine_orders(orders, np.concatenate)
+
+
+def combine_orders(
+    orders: Sequence[QueryOrder], combine: Callable[[list[Floats]], Floats]
+) -> QueryOrder:
+    """Combine the weights of queries of one method, all in the same way."""
+    parts = zip(*(each.parts for each in orders), strict=True)
+    return QueryOrder(
+        combine([each.weights for each in orders]),
+        tuple(
+            some[0]._replace(weights=combine([part.weights for part in some]))
+            for some in parts
+        ),
+    )
 
 
 def rank_items(

@@ -1,4 +1,4 @@
-"""FDCH+: the codes of FDCH, plus a few small numbers per item that re-rank results.
+"""FDCH+: the codes of FDCH, plus a few bytes per item that re-rank results.
 
 FDCH learns which pairs share a label, so all beaches get one code. Stage 3 trains two
 more networks per modality. The first predicts the probability of each label, from which
@@ -36,14 +36,16 @@ from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.joint import JointOutputs, JointStage
-from fdch.training.ordering import Numbers, to_units
+from fdch.training.ordering import to_units
 from fdch.training.pair_ordering import (
     LABEL_WEIGHTS,
     MAX_COMPARED,
+    MAX_FITTED,
     PAIR_WEIGHTS,
     USUAL_WEIGHTS,
     PairOrdering,
     Weights,
+    choose_rows,
     choose_weights,
 )
 from fdch.training.two_stage import ModalityWeights
@@ -51,7 +53,7 @@ from fdch.training.two_stage import ModalityWeights
 
 @dataclass
 class FDCHPlus(FDCH):
-    """FDCH with numbers that re-rank candidates; also learns from unlabelled pairs.
+    """FDCH with bytes that re-rank candidates; also learns from unlabelled pairs.
 
     >>> FDCHPlus(bits=64).bytes_per_item, FDCHPlus(bits=128).bytes_per_item
     (16, 24)
@@ -59,12 +61,10 @@ class FDCHPlus(FDCH):
     Args:
         contrastive_weight: Weight of finding the other half of a pair in stage 2.
         contrastive_temperature: What cosines are divided by there.
-        label_numbers: Numbers per item that describe its labels; 0 for none.
-        label_bits: Bits of each of these: 1, 2 or 4.
+        label_bytes: Bytes per item that describe its labels; 0 for none.
         label_epochs: Epochs of their networks; "auto" for 40, or more on small data.
-        pair_numbers: Numbers per item that distinguish it from others; 0 for none.
-        pair_bits: Bits of each of these: 1, 2 or 4.
-        pair_width: Outputs of their networks, which are projected to the numbers.
+        pair_bytes: Bytes per item that distinguish it from others; 0 for none.
+        pair_width: Outputs of their networks, which are quantised to these bytes.
         pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
         shared_weight: Weight of shared labels in the ranking; codes weigh 1. "auto"
             takes the best on validation pairs, or 1 if these are fewer than 100.
@@ -81,11 +81,9 @@ class FDCHPlus(FDCH):
 
     contrastive_weight: float = 0.1
     contrastive_temperature: float = 0.1
-    label_numbers: int = 16
-    label_bits: int = 2
+    label_bytes: int = 3
     label_epochs: int | None = None
-    pair_numbers: int = 32
-    pair_bits: int = 1
+    pair_bytes: int = 5
     pair_width: int = 128
     pair_epochs: int | None = None
     shared_weight: float | None = None
@@ -113,10 +111,7 @@ class FDCHPlus(FDCH):
         """Refuse settings outside their range."""
         super().check()
         require_positive(self, "temperature", "contrastive_temperature")
-        for name in ("label_bits", "pair_bits"):
-            if getattr(self, name) not in (1, 2, 4):
-                raise SettingError(f"{name} is 1, 2 or 4; got {getattr(self, name)}.")
-        for name in ("label_numbers", "pair_numbers"):
+        for name in ("label_bytes", "pair_bytes"):
             if getattr(self, name) < 0:
                 raise SettingError(
                     f"{name} must be 0 or more; got {getattr(self, name)}."
@@ -124,8 +119,8 @@ class FDCHPlus(FDCH):
 
     @property
     def bytes_per_item(self) -> int:
-        """Bytes that an index stores per item: its code and its numbers."""
-        return (self.bits + 7) // 8 + sum(part.bytes for part in self._parts)
+        """Bytes that an index stores per item: its code and its vector."""
+        return (self.bits + 7) // 8 + self.label_bytes + self.pair_bytes
 
     @property
     def ordering(self) -> PairOrdering:
@@ -138,9 +133,9 @@ class FDCHPlus(FDCH):
         """What the last `fit` chose for settings that were left to the data."""
         weights = self.ordering.weights
         found = dict(super().chosen)
-        if self.pair_weight is None and self.pair_numbers:
+        if self.pair_weight is None and self.pair_bytes:
             found["pair_weight"] = weights.pairs
-        if self.shared_weight is None and self.label_numbers:
+        if self.shared_weight is None and self.label_bytes:
             found["shared_weight"] = weights.labels
         return found
 
@@ -156,30 +151,24 @@ class FDCHPlus(FDCH):
             return super().pair_outputs(images, texts)
         return to_units(self.image_outputs(images)) + to_units(self.text_outputs(texts))
 
-    @property
-    def _parts(self) -> tuple[Numbers, Numbers]:
-        labels = Numbers(self.label_numbers, self.label_bits)
-        return labels, Numbers(self.pair_numbers, self.pair_bits)
-
     def _build(
         self, inputs: Inputs, generator: torch.Generator
     ) -> dict[str, nn.Module]:
         networks = super()._build(inputs, generator)
-        if self.label_numbers and self._classes:
+        if self.label_bytes and self._classes:
             networks["label_image"] = self._image_network(
                 inputs, self._classes, generator
             )
             networks["label_text"] = self._text_network(
                 inputs, self._classes, generator
             )
-        if self.pair_numbers:
-            width = max(self.pair_width, self.pair_numbers)
+        if self.pair_bytes:
             # a hidden layer over images would learn the pairs by heart
             networks["pair_image"] = self._image_network(
-                inputs, width, generator, 0, self.pair_image_dropout
+                inputs, self.pair_width, generator, 0, self.pair_image_dropout
             )
             networks["pair_text"] = self._text_network(
-                inputs, width, generator, self.pair_word_dropout
+                inputs, self.pair_width, generator, self.pair_word_dropout
             )
         return networks
 
@@ -193,10 +182,11 @@ class FDCHPlus(FDCH):
         self._classes = pairs.labels.shape[1] if pairs.labels.any() else 0
         vars(self).pop("_ordering", None)  # of an earlier fit
         super()._learn(inputs, pairs, validation, context)
-        some = _choose_some(pairs)
+        some = pairs[choose_rows(len(pairs), MAX_FITTED)]
         sides = inputs.images(some.images, context), inputs.texts(some.texts)
+        sizes = self.label_bytes, self.pair_bytes
         ordering = PairOrdering.fit(
-            self._networks, self._parts, *sides, pairs.labels, self.seed
+            self._networks, sizes, *sides, pairs.labels, self.seed
         )
         ordering.weights = self._choose_weights(ordering, inputs, validation, context)
         self._ordering = ordering
@@ -212,7 +202,7 @@ class FDCHPlus(FDCH):
         labels, pairs = self.shared_weight, self.pair_weight
         weights = None
         if validation is not None and len(validation) and None in (labels, pairs):
-            some = _choose_some(validation)
+            some = validation[choose_rows(len(validation), MAX_COMPARED)]
             sides = inputs.images(some.images, context), inputs.texts(some.texts)
             weights = choose_weights(
                 ordering,
@@ -245,7 +235,7 @@ class FDCHPlus(FDCH):
         quiet = replace(context, judge=None)
         if "label_image" in self._networks:
             self._learn_labels(training, is_labelled, quiet)
-        if self.pair_numbers:
+        if self.pair_bytes:
             self._contrast("pair_", 0.0, training, quiet)
 
     def _modality_weights(self) -> ModalityWeights:
@@ -364,9 +354,3 @@ class LabelLoss(nn.Module):
                 "text labels": (1.0, label_likelihood(outputs.G, Y)),
             }
         )
-
-
-def _choose_some(pairs: PairedSet) -> PairedSet:
-    """Return pairs evenly spaced among all, as many as are compared at most."""
-    count = min(len(pairs), MAX_COMPARED)
-    return pairs[np.linspace(0, len(pairs) - 1, count).astype(np.intp)]

@@ -178,8 +178,7 @@ def encode_gallery(
             outputs = getattr(method, f"{kind}_outputs")(*inputs)
             codes[rows] = binarize(outputs).packed
             if ordering is not None and vectors is not None:
-                given = getattr(ordering, f"{kind}_vectors")(*inputs)
-                vectors[rows] = ordering.pack(given)
+                vectors[rows] = getattr(ordering, f"{kind}_vectors")(*inputs)
     return Encoded(Codes(codes, method.bits), vectors)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import binarize
-from fdch.evaluation.ordering import QueryOrder, join_orders
+from fdch.evaluation.ordering import Floats, QueryOrder, combine_orders, join_orders
 from fdch.index.store import CodeStore
 from fdch.retrieval.composed import ComposedQuery
 from fdch.retrieval.ordering import find_ordering
@@ -92,7 +92,7 @@ def _encode_parts(
     ordering, first = find_ordering(encoder), len(query.like)
     order = None
     if vectors is not None and ordering is not None:
-        order = ordering.weigh_items(codes, ordering.unpack(vectors))
+        order = ordering.weigh_items(codes, vectors)
     for weight, rows in ((1.0, slice(first)), (-UNLIKE_WEIGHT, slice(first, None))):
         if query.ids[rows]:
             own = None if order is None else order[rows]
@@ -108,12 +108,13 @@ def _combine_orders(parts: Sequence[_Part]) -> list[QueryOrder]:
     if len(orders) < len(parts):
         return []
     total = sum(part.weight for part in parts if part.weight > 0)
-    weights = sum(
-        part.weight / total * order.weights.mean(axis=0)
-        for part, order in zip(parts, orders, strict=True)
-    )
-    rows = np.asarray(weights, np.float32)[None]
-    return [QueryOrder(rows, orders[0].thresholded, orders[0].threshold)]
+    shares = np.array([part.weight / total for part in parts])
+
+    def combine(weights: list[Floats]) -> Floats:
+        means = [each.mean(axis=0) for each in weights]
+        return np.asarray(shares @ np.stack(means), np.float32)[None]
+
+    return [combine_orders(orders, combine)]
 
 
 def _mean(outputs: NDArray[Any]) -> NDArray[Any]:

@@ -38,14 +38,12 @@ class Order:
     """Orders the candidates of some queries, by vectors or by weighted bits."""
 
     queries: QueryOrder | Real  # how each orders vectors, or its real outputs
-    ordering: Ordering | None = None  # what reads the vectors that an index keeps
 
     def distances(self, query: int, codes: Codes, vectors: Vectors | None) -> Real:
         """Return how far candidates are from a query; the smallest comes first."""
         if not isinstance(self.queries, QueryOrder):
             return weighted_distances(self.queries[[query]], codes)[0]
-        assert self.ordering is not None and vectors is not None
-        return -self.queries[[query]].score(codes, self.ordering.unpack(vectors))[0]
+        return -self.queries[[query]].score(codes, vectors)[0]
 
     def least_beyond(self, query: int, bits: int) -> float:
         """Return a distance that no code falls below which differs in so many bits."""
@@ -57,7 +55,7 @@ class Order:
     @property
     def by_vectors(self) -> bool:
         """Whether vectors order, not bits."""
-        return self.ordering is not None
+        return isinstance(self.queries, QueryOrder)
 
     @property
     def candidates(self) -> int:

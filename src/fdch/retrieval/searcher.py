@@ -191,11 +191,11 @@ class Searcher(SearchMethods[Text, Picture]):
         if kind == "composed":
             store, context = self.index.store, self.index.context
             return combine_queries(self.encoder, store, queries, context)
-        items, codes, packed = self.index.store.known(queries)
-        order, is_ordered = None, packed is not None and params.rerank is not False
+        items, codes, vectors = self.index.store.known(queries)
+        order, is_ordered = None, vectors is not None and params.rerank is not False
         ordering = find_ordering(self.encoder) if is_ordered else None
-        if ordering is not None and packed is not None:
-            order = ordering.weigh_items(codes, ordering.unpack(packed))
+        if ordering is not None and vectors is not None:
+            order = ordering.weigh_items(codes, vectors)
         descriptions = [{"id": name} for name in queries]
         kinds = [item.kind for item in items]
         without = [[name] for name in queries]
@@ -206,7 +206,7 @@ class Searcher(SearchMethods[Text, Picture]):
         if params.rerank is False:
             return None
         if queries.order is not None and self.index.store.vector_bytes:
-            return Order(queries.order, find_ordering(self.encoder))
+            return Order(queries.order)
         if not params.rerank:
             return None
         if queries.outputs is None:

@@ -1,4 +1,10 @@
-"""Orders candidates by codes, by label probabilities and by how alike pairs are."""
+"""Orders candidates by codes, by label probabilities and by how alike pairs are.
+
+Two items with label probabilities p and q share a label with probability
+1 - Π (1 - p q). Its logarithm is close to an inner product of -log(1 - s p) and
+-log(1 - s q) over the labels. Likeness is the cosine of what the two sides of a pair
+have learned to have in common, each centred. Items keep both in a few bytes.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -10,12 +16,12 @@ from torch import nn
 
 from fdch.codes import Codes
 from fdch.evaluation.metrics import average_precision, ndcg_at, precision_at
-from fdch.evaluation.ordering import QueryOrder, count_places, raise_best
+from fdch.evaluation.ordering import QueryOrder, VectorPart, count_places, raise_best
 from fdch.training import batches
-from fdch.training.label_numbers import LabelNumbers
-from fdch.training.ordering import Floats, Numbers, Ordering, Vectors, to_units
-from fdch.training.pair_numbers import PairNumbers
+from fdch.training.ordering import Floats, Ordering, Vectors, to_units
+from fdch.training.quantizer import CENTRES, fit_books, quantize, restore
 
+CERTAINTY = 0.9  # s, so that a certain label does not outweigh all others
 # deviations above the mean from which on two items are nearly the same
 NEARLY_SAME = 1.5
 # weights to choose from, the usual ones first; labels count no more than codes, since
@@ -24,6 +30,7 @@ LABEL_WEIGHTS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.125, 0.0)
 PAIR_WEIGHTS = (0.5, 0.7, 0.35, 1.0, 0.25, 1.4, 0.18, 2.0, 0.125, 2.8, 0.06, 4.0)
 # what measures count when weights are chosen: P@10 and NDCG@10 count 1
 MAP_SHARE, PARTNER_SHARE = 3.0, 0.5
+MAX_FITTED = 4096  # pairs that centres are found on
 MAX_COMPARED = 1024  # pairs that scales and weights are chosen on
 MIN_COMPARED = 100  # pairs with labels below which no weight is chosen
 FIRST = 10
@@ -51,17 +58,17 @@ USUAL_WEIGHTS = Weights()
 
 
 class Side(NamedTuple):
-    """What networks say of some items of one side, as far as there are such networks.
+    """What networks say of some items of one side; no columns without a network.
 
     Args:
         outputs: Real outputs of codes, (n, bits).
         odds: Log odds of labels, (n, classes).
-        likeness: Along the axes of the pair numbers, (n, count).
+        likeness: Of length 1, less the mean of the side, (n, pair width).
     """
 
     outputs: Floats
-    odds: NDArray[Any]
-    likeness: NDArray[Any]
+    odds: Floats
+    likeness: Floats
 
 
 class PairOrdering(Ordering):
@@ -71,45 +78,38 @@ class PairOrdering(Ordering):
 
     Args:
         networks: By role: "image" and "text" for codes, "label_image" and "pair_image"
-            and their like where there are such numbers.
-        labels: The projection of label probabilities; None where there is none.
-        pairs: The projection of what pairs have taught; None where there is none.
+            and their like where labels and likeness are stored.
         prior: Log odds of each label, (classes,).
-        scales: What the parts of the score are divided by.
-        weights: What labels and likeness count.
     """
 
-    def __init__(
-        self,
-        networks: Mapping[str, nn.Module],
-        labels: LabelNumbers | None,
-        pairs: PairNumbers | None,
-        prior: NDArray[Any],
-        scales: Scales = UNSCALED,
-        weights: Weights = USUAL_WEIGHTS,
-    ) -> None:
-        self._networks, self._labels, self._pairs = networks, labels, pairs
-        self._prior, self.scales, self.weights = prior, scales, weights
-        self.parts = tuple(
-            Numbers(part.axes.shape[1], part.bits) if part else Numbers(0, 1)
-            for part in (labels, pairs)
-        )
+    def __init__(self, networks: Mapping[str, nn.Module], prior: NDArray[Any]) -> None:
+        self._networks, self._prior = networks, prior
+        none = np.zeros((0, CENTRES, 0), np.float32)
+        self.label_books: Floats = none  # of what is stored of labels
+        self.pair_books: Floats = none  # of likeness
+        self.means: tuple[Any, ...] = (0, 0)  # of likeness of images and of texts
+        self.scales, self.weights = UNSCALED, USUAL_WEIGHTS
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a vector."""
+        return len(self.label_books) + len(self.pair_books)
 
     @classmethod
     def fit(
         cls,
         networks: Mapping[str, nn.Module],
-        parts: tuple[Numbers, Numbers],
+        sizes: tuple[int, int],
         images: NDArray[Any],
         texts: csr_array,
         Y: NDArray[np.uint8],
         seed: int = 0,
     ) -> Self:
-        """Find projections and scales on training pairs.
+        """Find centres and scales on training pairs.
 
         Args:
             networks: Trained, by role.
-            parts: Numbers of labels, numbers of pairs.
+            sizes: Bytes for labels, bytes for likeness.
             images: Image inputs of some pairs.
             texts: Text inputs of the same pairs.
             Y: Labels of all training pairs, (n, classes).
@@ -117,22 +117,22 @@ class PairOrdering(Ordering):
         """
         share = Y[Y.any(axis=1)].mean(axis=0) if Y.any() else np.zeros(Y.shape[1])
         share = np.clip(share, 1e-4, 1 - 1e-4)
-
-        def run(role: str) -> tuple[Floats, Floats]:
-            image, text = networks[f"{role}_image"], networks[f"{role}_text"]
-            seen = batches.image_outputs(image, images)
-            return seen, batches.text_outputs(text, texts)
-
-        labels = pairs = None
-        if "label_image" in networks:
-            labels = LabelNumbers.fit(np.concatenate(run("label")), parts[0])
-        if "pair_image" in networks:
-            pairs = PairNumbers.fit(*run("pair"), parts[1], seed)
-        made = cls(networks, labels, pairs, np.log(share / (1 - share)))
-        between = ~np.eye(len(images), dtype=np.bool_)
+        made = cls(networks, np.log(share / (1 - share)))
+        sides = made._see(images), made._read(texts)
+        made.means = tuple(side.likeness.mean(axis=0) for side in sides)
+        odds = np.concatenate([side.odds for side in sides])
+        likeness = np.concatenate(
+            [side.likeness - mean for side, mean in zip(sides, made.means, strict=True)]
+        )
+        made.label_books, made.pair_books = (
+            fit_books(values, count if values.shape[1] else 0, seed)
+            for values, count in zip((spread_odds(odds), likeness), sizes, strict=True)
+        )
+        rows = choose_rows(len(images), MAX_COMPARED)
+        between = ~np.eye(len(rows), dtype=np.bool_)
         deviations = [
             float(part[:, between].std()) if between.any() else 0.0
-            for part in made.score_parts(images, texts)
+            for part in made.score_parts(images[rows], texts[rows])
         ]
         made.scales = Scales(*(found if found > 0 else 1.0 for found in deviations))
         return made
@@ -147,70 +147,67 @@ class PairOrdering(Ordering):
             then texts for images.
         """
         sides = self._see(images), self._read(texts)
-        weights = [self._weigh(side) for side in sides]
-        stored = [
-            np.concatenate([np.where(side.outputs >= 0, 1, -1), numbers], axis=1)
-            for side, numbers in zip(sides, map(self._store, sides), strict=True)
+        queries = [self._weigh(side) for side in sides]
+        items = [
+            (np.where(side.outputs >= 0, 1, -1), *self._restore(self._store(side)))
+            for side in sides
         ]
-        bits, count = sides[0].outputs.shape[1], self.parts[0].count
-        ends = (slice(bits), slice(bits, bits + count), slice(bits + count, None))
         codes, labels, likeness = (
             np.stack(
                 [
-                    own[:, end] @ other[:, end].T.astype(np.float32)
-                    for own, other in zip(weights, stored[::-1], strict=True)
+                    own[part] @ np.asarray(other[part], np.float32).T
+                    for own, other in zip(queries, items[::-1], strict=True)
                 ]
             )
-            for end in ends
+            for part in range(3)
         )
         return codes, labels, likeness
 
     def image_vectors(self, images: NDArray[Any]) -> Vectors:
-        """Return the numbers stored for images, (n, width)."""
+        """Return what is stored for images, (n, bytes)."""
         return self._store(self._see(images))
 
     def text_vectors(self, texts: csr_array) -> Vectors:
-        """Return the numbers stored for texts, (n, width)."""
+        """Return what is stored for texts, (n, bytes)."""
         return self._store(self._read(texts))
 
     def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Vectors:
-        """Return the numbers stored for whole pairs, from both sides, (n, width)."""
+        """Return what is stored for whole pairs, from both sides, (n, bytes).
+
+        Its likeness lies between those of both sides and is as long as these on
+        average.
+        """
         seen, read = self._see(images), self._read(texts)
-        likeness = seen.likeness
-        if self._pairs:
-            likeness = self._pairs.join(seen.likeness, read.likeness)
         odds = seen.odds + read.odds
-        return self._store(
-            Side(seen.outputs, odds - self._prior if self._labels else odds, likeness)
-        )
+        if odds.shape[1]:
+            odds = odds - self._prior
+        lengths = [np.linalg.norm(side.likeness, axis=1) for side in (seen, read)]
+        middle = to_units(seen.likeness + read.likeness)
+        likeness = middle * ((lengths[0] + lengths[1]) / 2)[:, None]
+        return self._store(Side(seen.outputs, odds, likeness))
 
     def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
         """Return how images as queries order candidates."""
-        return self._order(self._weigh(self._see(images)))
+        return self._order(*self._weigh(self._see(images)))
 
     def weigh_texts(self, texts: csr_array) -> QueryOrder:
         """Return how texts as queries order candidates."""
-        return self._order(self._weigh(self._read(texts)))
+        return self._order(*self._weigh(self._read(texts)))
 
     def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
         """Return how items order candidates, by what is stored of them."""
-        of_labels, alike = np.split(
-            vectors.astype(float), [self.parts[0].count], axis=1
-        )
-        if self._labels:
-            of_labels = self._labels.weights_of(of_labels)
-        if self._pairs:
-            alike = self._pairs.weights(alike * self._pairs.half_step)
-        of_bits = codes.signs() / codes.bits
-        return self._order(np.concatenate([of_bits, of_labels, alike], axis=1))
+        labels, likeness = self._restore(vectors)
+        of_bits = codes.signs().astype(np.float32) / np.float32(codes.bits)
+        return self._order(of_bits, labels, to_units(likeness))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything but the networks as plain arrays."""
         return {
             "ordering.prior": np.asarray(self._prior),
+            "ordering.means": np.stack(self.means),
+            "ordering.label_books": self.label_books,
+            "ordering.pair_books": self.pair_books,
             "ordering.scales": np.array([*self.scales, *self.weights]),
-            **(self._labels.to_arrays() if self._labels else {}),
-            **(self._pairs.to_arrays() if self._pairs else {}),
         }
 
     @classmethod
@@ -218,56 +215,78 @@ class PairOrdering(Ordering):
         cls, networks: Mapping[str, nn.Module], arrays: Mapping[str, NDArray[Any]]
     ) -> Self:
         """Read what `to_arrays` gave."""
+        made = cls(networks, arrays["ordering.prior"])
+        made.means = tuple(arrays["ordering.means"])
+        made.label_books = arrays["ordering.label_books"]
+        made.pair_books = arrays["ordering.pair_books"]
         scales = arrays["ordering.scales"].tolist()
-        labels = LabelNumbers.from_arrays(arrays) if "label_image" in networks else None
-        pairs = PairNumbers.from_arrays(arrays) if "pair_image" in networks else None
-        prior = arrays["ordering.prior"]
-        # runs of version 0.1.0 have the weight of likeness alone
-        is_old = len(scales) == 4
-        weights = Weights(pairs=scales[3]) if is_old else Weights(*scales[3:])
-        return cls(networks, labels, pairs, prior, Scales(*scales[:3]), weights)
+        made.scales, made.weights = Scales(*scales[:3]), Weights(*scales[3:])
+        return made
 
-    def _order(self, weights: NDArray[Any]) -> QueryOrder:
+    def _order(self, of_bits: Floats, labels: Floats, likeness: Floats) -> QueryOrder:
         """Scale the parts of the score; the last counts above the threshold."""
-        counts = [weights.shape[1] - self.width, *(part.count for part in self.parts)]
-        codes, labels, pairs = (np.float32(1 / scale) for scale in self.scales)
-        each = [codes, labels * self.weights.labels, pairs * self.weights.pairs]
-        factors = np.repeat(each, counts)
+        factors = np.array([1, *self.weights]) / self.scales
+        by_codes, by_labels, by_likeness = factors.astype(np.float32)
         threshold = self.weights.pairs * NEARLY_SAME
-        return QueryOrder((weights * factors).astype("f4"), counts[-1], threshold)
+        return QueryOrder(
+            by_codes * of_bits,
+            (
+                VectorPart(by_labels * labels, self.label_books),
+                VectorPart(by_likeness * likeness, self.pair_books, threshold),
+            ),
+        )
 
-    def _weigh(self, side: Side) -> Floats:
-        """Return the weights of bits and numbers before any scaling."""
-        of_bits = to_units(side.outputs) / np.sqrt(side.outputs.shape[1])
-        of_labels = self._labels.weights(side.odds) if self._labels else side.odds
-        alike = self._pairs.weights(side.likeness) if self._pairs else side.likeness
-        return np.concatenate([of_bits, of_labels, alike], axis=1).astype(np.float32)
+    def _weigh(self, side: Side) -> tuple[Floats, Floats, Floats]:
+        """Return the weights of bits, labels and likeness before any scaling."""
+        of_bits = to_units(side.outputs) / np.float32(np.sqrt(side.outputs.shape[1]))
+        return of_bits, spread_odds(side.odds), to_units(side.likeness)
 
     def _store(self, side: Side) -> Vectors:
-        odds, likeness = side.odds, side.likeness
-        of_labels = self._labels.numbers(odds) if self._labels else odds
-        alike = self._pairs.numbers(likeness) if self._pairs else likeness
-        return np.concatenate([of_labels, alike], axis=1).astype(np.int8)
+        labels = quantize(spread_odds(side.odds), self.label_books)
+        return np.hstack([labels, quantize(side.likeness, self.pair_books)])
+
+    def _restore(self, vectors: Vectors) -> tuple[Floats, Floats]:
+        """Return labels and likeness as they are stored."""
+        labels, likeness = np.split(vectors, [len(self.label_books)], axis=1)
+        return (
+            restore(labels, self.label_books),
+            restore(likeness, self.pair_books),
+        )
 
     def _see(self, images: NDArray[Any]) -> Side:
-        def run(role: str) -> Floats:
-            return batches.image_outputs(self._networks[role], images)
-
         none = np.zeros((len(images), 0), np.float32)
-        odds = run("label_image") if self._labels else none
-        pairs = self._pairs
-        likeness = pairs.project_images(run("pair_image")) if pairs else none
-        return Side(run("image"), odds, likeness)
+
+        def run(role: str) -> Floats:
+            network = self._networks.get(role)
+            return none if network is None else batches.image_outputs(network, images)
+
+        likeness = to_units(run("pair_image")) - self.means[0]
+        return Side(run("image"), run("label_image"), likeness)
 
     def _read(self, texts: csr_array) -> Side:
-        def run(role: str) -> Floats:
-            return batches.text_outputs(self._networks[role], texts)
-
         none = np.zeros((texts.shape[0], 0), np.float32)
-        odds = run("label_text") if self._labels else none
-        pairs = self._pairs
-        likeness = pairs.project_texts(run("pair_text")) if pairs else none
-        return Side(run("text"), odds, likeness)
+
+        def run(role: str) -> Floats:
+            network = self._networks.get(role)
+            return none if network is None else batches.text_outputs(network, texts)
+
+        likeness = to_units(run("pair_text")) - self.means[1]
+        return Side(run("text"), run("label_text"), likeness)
+
+
+def choose_rows(count: int, most: int) -> NDArray[np.intp]:
+    """Return rows evenly spaced among so many, as many as are wanted at most."""
+    return np.linspace(0, count - 1, min(count, most)).astype(np.intp)
+
+
+def spread_odds(log_odds: NDArray[Any]) -> Floats:
+    """Return -log(1 - s p) of probabilities p by their log odds.
+
+    >>> spread_odds(np.array([0.0])).round(3).tolist()  # -log(1 - 0.9 / 2)
+    [0.5979999899864197]
+    """
+    p = 1 / (1 + np.exp(-np.asarray(log_odds, np.float64)))
+    return np.asarray(-np.log1p(-CERTAINTY * p), np.float32)
 
 
 def choose_weights(
