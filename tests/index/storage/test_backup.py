@@ -14,6 +14,7 @@ from tests.index.store_samples import (
 from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.storage.files.layout import LOG
 from fdch.index.storage.folder import CodeFolder
+from fdch.index.storage.maintenance import backup
 from fdch.index.storage.maintenance.backup import backup_folder
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
@@ -101,6 +102,28 @@ def test_a_damaged_index_is_not_copied(path, tmp_path):
     with pytest.raises(DamagedIndex):
         backup_folder(path, tmp_path / "copy")
     assert not list(tmp_path.glob(".fdch*"))
+
+
+@pytest.mark.parametrize("is_removed", [True, False])
+def test_a_picture_lost_while_copying_goes_with_its_item_or_is_left_out(
+    path, tmp_path, width, monkeypatch, is_removed
+):
+    picture = path / "pictures" / f"{'0' * 32}.jpg"
+    with CodeFolder.open(path, writable=True) as folder:
+        sent = Item("sent", image=str(picture))
+        folder.add([sent], random_codes(1), random_vectors(1, width))
+
+        def lose(folder_, staging):
+            if is_removed and folder.items(["sent"]) != [None]:
+                folder.remove(["sent"])
+            copy_files(folder_, staging)
+
+        copy_files = backup._copy_files
+        monkeypatch.setattr(backup, "_copy_files", lose)
+        items = backup_folder(path, tmp_path / "copy")
+    assert items == (129 if is_removed else 130)
+    wrong = [problem.file for problem in verify_folder(tmp_path / "copy").problems]
+    assert wrong == ([] if is_removed else [f"pictures/{picture.name}"])
 
 
 def test_a_copy_replaces_nothing(path, tmp_path):

@@ -11,6 +11,7 @@ from fdch.errors import DamagedIndex, IndexFolderError
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance import recovery
+from fdch.index.storage.maintenance.backup import backup_folder
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
 
@@ -173,8 +174,8 @@ def test_a_stale_write_ahead_log_is_never_applied_to_a_new_catalogue(path, tmp_p
     assert verify_folder(left).is_clean
 
 
-def test_an_uploaded_picture_is_verified_by_its_name(tmp_path):
-    path = tmp_path / "index"
+def upload(path):
+    """Make an index with one uploaded picture; return its name."""
     content, name = b"a picture", "sent"
     digest = hashlib.blake2b(name.encode() + b"\0" + content, digest_size=16)
     picture = path / "pictures" / f"{digest.hexdigest()}.jpg"
@@ -182,10 +183,47 @@ def test_an_uploaded_picture_is_verified_by_its_name(tmp_path):
         picture.parent.mkdir()
         picture.write_bytes(content)
         folder.add([Item(name, image=str(picture))], random_codes(1))
+    return picture.name
+
+
+def require_verified_picture(path, name):
     assert verify_folder(path).is_clean
+    picture = path / "pictures" / name
     picture.write_bytes(b"another")
     (problem,) = verify_folder(path).problems
-    assert str(problem) == f"pictures/{picture.name}: it is not as written"
+    assert str(problem) == f"pictures/{name}: it is not as written"
     picture.unlink()
     (problem,) = verify_folder(path).problems
-    assert problem.what == "it is missing"
+    assert str(problem) == f"pictures/{name}: it is missing"
+
+
+@pytest.mark.parametrize("way", ["copy", "move", "backup", "restored backup"])
+def test_uploaded_pictures_are_verified_wherever_the_index_is(tmp_path, way):
+    path, here = tmp_path / "index", tmp_path / "here"
+    name = upload(path)
+    if way == "copy":
+        shutil.copytree(path, here)
+    elif way == "move":
+        path.rename(here)
+    else:
+        backup_folder(path, here)
+    if way == "restored backup":
+        shutil.rmtree(path)
+        here.rename(path)
+        here = path
+    require_verified_picture(here, name)
+    if here != path and path.exists():
+        require_verified_picture(path, name)
+
+
+def test_pictures_outside_the_index_are_not_verified(tmp_path):
+    name = upload(tmp_path / "index")
+    uploads = (tmp_path / "index" / "pictures").rename(tmp_path / "pictures")
+    elsewhere = tmp_path / "index" / "pictures"
+    elsewhere.mkdir()
+    (elsewhere / name).write_bytes(b"indexed by another index")
+    path = tmp_path / "other"
+    with CodeFolder.create(path, 32, "model") as folder:
+        kept, indexed = Item("sent", image=str(uploads / name)), str(elsewhere / name)
+        folder.add([kept, Item("a", image=indexed)], random_codes(2))
+    assert verify_folder(path).is_clean

@@ -8,11 +8,16 @@ from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage.access import Access
+from fdch.index.storage.catalogue.tables import State
 from fdch.index.storage.creating import stage
 from fdch.index.storage.files.acknowledged import begin
 from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
 from fdch.index.storage.files.log import HEADER_BYTES, LogHeader
-from fdch.index.storage.maintenance.checking import flush_files, sidecar_rows
+from fdch.index.storage.maintenance.checking import (
+    MISSING,
+    flush_files,
+    sidecar_rows,
+)
 from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.storage.snapshot import View
@@ -25,17 +30,26 @@ def backup_folder(folder: Path, target: Path) -> int:
     """Copy an index to a folder that is not there yet, whole or not at all.
 
     Rows and log are copied up to one commit; the catalogue is made again from the
-    log, and every byte of the copy is then verified. Returns the number of items.
+    log, and every byte of the copy is then verified. Uploaded pictures that the
+    index has lost are left out. Returns the number of items.
     """
     access = Access(folder, writable=False)
     try:
         with stage(target) as staging:
-            return _copy(access, staging)
+            for _ in range(_TRIES_OF_A_FILE):
+                state, has_all = _copy(access, staging)
+                with access.reading() as view:
+                    is_current = view.snapshot.state.position == state.position
+                # pictures of items removed meanwhile are not of the next commit
+                if has_all or is_current:
+                    break
+            return state.counts.items
     finally:
         access.close()
 
 
-def _copy(access: Access, staging: Path) -> int:
+def _copy(access: Access, staging: Path) -> tuple[State, bool]:
+    """Copy an index as of one commit; say also whether all pictures are there."""
     folder, missing = access.place.folder, Counter[str]()
     for _ in range(_TRIES):
         # open before the state is read: a compaction puts another in its place
@@ -63,11 +77,13 @@ def _copy(access: Access, staging: Path) -> int:
     begin(staging, state.acknowledged)
     flush_files(staging, staging)
     rebuild_catalogue(staging)
-    for problem in verify_folder(staging, is_locked=True).problems:
-        raise DamagedIndex(
-            f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
-        )
-    return state.counts.items
+    problems = verify_folder(staging, is_locked=True).problems
+    for problem in problems:
+        if problem.what != MISSING or not problem.file.startswith(f"{PICTURES}/"):
+            raise DamagedIndex(
+                f"index '{folder}' was not copied: {problem}. Run 'fdch index repair'."
+            )
+    return state, not problems
 
 
 def _copy_files(folder: Path, staging: Path) -> None:

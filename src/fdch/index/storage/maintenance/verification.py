@@ -37,6 +37,7 @@ from fdch.index.storage.files.layout import (
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.records import PartRecord
 from fdch.index.storage.maintenance.checking import (
+    MISSING,
     Problem,
     file_problems,
     part_problems,
@@ -177,19 +178,26 @@ _TABLES: dict[str, Callable[[sqlite3.Connection], Iterable[object]]] = {
 
 def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
     """Look at an uploaded picture, whose name is a checksum of the id and itself."""
-    name = Path(item.image or "").name
-    if not UPLOADED.fullmatch(name) or Path(item.image or "").parent.name != PICTURES:
+    stored = Path(item.image or "")
+    if not UPLOADED.fullmatch(stored.name) or stored.parent.name != PICTURES:
         return
-    path = folder / PICTURES / name
-    where = f"{PICTURES}/{name}"
-    if not path.is_file():
-        if path == Path(item.image or "").absolute():
-            yield Problem(where, "", "it is missing")
-        return
+    path = folder / PICTURES / stored.name
+    where = f"{PICTURES}/{stored.name}"
+    if path.is_file():
+        if not _is_upload(path, item):
+            yield Problem(where, "", "it is not as written")
+    # a copy has the paths of the index it was made from; a service may keep
+    # uploads outside of any index
+    elif not stored.is_file() or (
+        (stored.parent.parent / LOG).exists() and _is_upload(stored, item)
+    ):
+        yield Problem(where, "", MISSING)
+
+
+def _is_upload(path: Path, item: Item) -> bool:
     digest = hashlib.blake2b(item.id.encode(), digest_size=16)
     digest.update(b"\0" + path.read_bytes())
-    if digest.hexdigest() != path.stem:
-        yield Problem(where, "", "it is not as written")
+    return digest.hexdigest() == path.stem
 
 
 def _file_problems(folder: Path, log: _Log) -> Iterator[Problem]:
