@@ -59,16 +59,18 @@ def measure(
 
 def search(store: MilvusStore, codes: Codes, queries: Codes) -> dict[str, float]:
     """Return median milliseconds of single queries, and queries a second in batches."""
-    (answer,) = store.nearest(queries[:1], K)
+    (answer,) = store.search(queries[:1], K)
     order = np.argsort(hamming_distances(queries[:1], codes)[0], kind="stable")[:K]
     if answer.ids != tuple(f"item {i}" for i in order):
         sys.exit("the server's answer is not exact")
-    batched = seconds(lambda: store.nearest(queries, K))
+    batched = seconds(lambda: store.search(queries, K))
     turns = time_turns(
         {
-            "nearest_ms": lambda row: store.nearest(queries[row], K),
-            "nearest_filtered_ms": lambda row: store.nearest(queries[row], K, SEVENTH),
-            "within_12_ms": lambda row: store.within(queries[row], 12),
+            "nearest_ms": lambda row: store.search(queries[row], K),
+            "nearest_filtered_ms": lambda row: store.search(
+                queries[row], K, where=SEVENTH
+            ),
+            "within_12_ms": lambda row: store.search(queries[row], radius=12),
         },
         30,
     )

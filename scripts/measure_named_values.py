@@ -8,6 +8,7 @@ words. A title's first word counts as its brand. A value is named where the titl
 holds the word that stands in the column.
 """
 
+import argparse
 import json
 import sys
 import tempfile
@@ -21,16 +22,16 @@ from fdch.runs.method_scores import read_own_pairs
 FIRST = 10
 
 
-def measure(run_folder: str, column: str) -> dict[str, float]:
+def measure(run: str, column: str) -> dict[str, float | None]:
     """Return the share of the first ten with the brand, and with the named value."""
-    run = open_run(run_folder)
-    pairs = read_own_pairs(run, None)
-    rows = run.split().rows(pairs)
+    opened = open_run(run)
+    pairs = read_own_pairs(opened, None)
+    rows = opened.split().rows(pairs)
     queries = pairs[rows.query]
     brands, values = [], []
     with (
         tempfile.TemporaryDirectory() as folder,
-        Index.create(Path(folder) / "index", run) as index,
+        Index.create(Path(folder) / "index", opened) as index,
     ):
         index.add(pairs[rows.database])
         searcher = Searcher(index)
@@ -48,9 +49,12 @@ def measure(run_folder: str, column: str) -> dict[str, float]:
         "queries": len(brands),
         "brand": round(float(np.mean(brands)), 3),
         f"queries naming {column}": len(values),
-        column: round(float(np.mean(values)), 3),
+        column: round(float(np.mean(values)), 3) if values else None,
     }
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(measure(*sys.argv[1:3])) + "\n")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("run", help="a trained run")
+    parser.add_argument("column", help="a column of its data, such as baseColour")
+    sys.stdout.write(json.dumps(measure(**vars(parser.parse_args()))) + "\n")

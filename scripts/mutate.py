@@ -1,7 +1,7 @@
 """Change the source at random places, one at a time, and see whether tests fail.
 
 pip install cosmic-ray
-python scripts/mutate.py evaluation objectives --sample 60
+python scripts/mutate.py evaluation objectives --sample 60 --seed 3 --list left.md
 
 Mutants are cosmic-ray's, at most one for each place, drawn from a seed. They are made
 in a copy of the tree; tests run in forks of a process that has loaded the libraries.
@@ -28,19 +28,35 @@ import click
 SOURCES = {
     "evaluation": ("evaluation",),
     "objectives": ("objectives", "codes.py"),
+    "index": ("index/*.py",),
     "search": ("index/search",),
     "storage": ("index/storage",),
+    "milvus": ("index/milvus",),
 }
 # what a mutant meets after the tests that name its module
 TESTS = {
     "evaluation": ("evaluation",),
     "objectives": ("objectives", "test_codes.py", "equations"),
+    "index": (
+        "index/test_*.py",
+        "index/storage/test_creating.py",
+        "index/storage/test_facets.py",
+        "index/storage/test_filters.py",
+        "index/storage/test_folder.py",
+        "index/storage/test_vectors.py",
+        "retrieval/test_sorting.py",
+    ),
     "search": ("index/search",),
     "storage": ("index/storage",),
+    "milvus": ("index/milvus",),  # those that need no server
 }
 # these take long, and look at the same files as others do
 LEFT_OUT = ("test_crashes.py", "test_damage.py", "test_machine_faults.py")
+# settings of tests: a mutant of a kernel is compiled for these lengths of codes alone
+SETTINGS = {"search": {"FDCH_TEST_BITS": "40 64 72 128 320"}}
+NOT_RUN = {"search": "after_warming"}  # by name: compiles all kernels once more
 MAX_SECONDS = 300  # of a processor, for the tests of one mutant
+OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 OPTIONS = [
     "-x",
     "-q",
@@ -49,6 +65,7 @@ OPTIONS = [
     "-p",
     "no:xdist",
     "--basetemp=basetemp",
+    "--doctest-modules",
 ]
 Place = tuple[int, int]
 
@@ -62,9 +79,11 @@ class Mutant(NamedTuple):
     line: int
 
 
-def list_files(root: Path) -> list[Path]:
-    """Return the Python files of a folder, or the one that it is."""
-    return [root] if root.is_file() else sorted(root.rglob("*.py"))
+def list_files(root: Path, name: str) -> list[Path]:
+    """Return the Python files of a folder, or those that a pattern names."""
+    if (root / name).is_dir():
+        return sorted((root / name).rglob("*.py"))
+    return sorted(root.glob(name))
 
 
 def list_mutants(file: Path) -> list[list[Mutant]]:
@@ -111,57 +130,86 @@ def mutated(mutant: Mutant, stamp: int) -> Iterator[str]:
     os.utime(mutant.file, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def passes(tests: list[Path], keep_compiled: bool = False) -> bool:
-    """Run tests in a fork up to the first failure; say whether there is none."""
+def run_tests(tests: list[Path], left_out: str, is_mutated: bool) -> str:
+    """Run tests in a fork up to the first failure; say what becomes of a mutant."""
     child = os.fork()
     if child == 0:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
-        signal.alarm(6 * MAX_SECONDS)  # ends what waits for ever
-        resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
-        sys.dont_write_bytecode = not keep_compiled
+        if is_mutated:
+            from numba.core import caching
+
+            signal.alarm(6 * MAX_SECONDS)  # ends what waits for ever
+            resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
+            # loops of the tree as it is stay compiled, for the next mutant
+            caching.Cache.save_overload = lambda *_: None
+        sys.dont_write_bytecode = is_mutated
         import pytest
 
+        chosen = ["-k", f"not {left_out}"] if left_out else []
         status = 1
         try:
-            status = int(pytest.main([*OPTIONS, *map(str, tests)])) if tests else 0
+            arguments = [*OPTIONS, *chosen, *map(str, tests)]
+            status = int(pytest.main(arguments)) if tests else 0
         finally:  # nothing of the parent is undone here
             os._exit(status)
-    return os.waitpid(child, 0)[1] == 0
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in OUT_OF_TIME:
+        return "out of time"
+    return "killed" if status else "survived"
 
 
-def attack(group: str, sample: int, draw: random.Random) -> None:
-    """Make some mutants of a group; print what becomes of each."""
+def describe(outcome: str, mutant: Mutant, lines: str) -> str:
+    """Return what was changed and where, as an item of a Markdown list."""
+    old, new = (
+        " ".join(line[2:].strip() for line in lines.splitlines() if line[0] == sign)
+        for sign in "-+"
+    )
+    place = f"{mutant.file.as_posix()}:{mutant.line}"
+    return f"- {outcome}, `{place}`: `{old}` becomes `{new}`\n"
+
+
+def attack(
+    group: str, sample: int, draw: random.Random, listing: Path | None = None
+) -> None:
+    """Make some mutants of a group; print what becomes of each, list what is left."""
     sources = [
-        file for name in SOURCES[group] for file in list_files("src/fdch" / Path(name))
+        file for name in SOURCES[group] for file in list_files(Path("src/fdch"), name)
     ]
     tests = [
         file
         for name in TESTS[group]
-        for file in list_files("tests" / Path(name))
+        for file in list_files(Path("tests"), name)
         if file.name.startswith("test_") and file.name not in LEFT_OUT
     ]
     places = [mutants for file in sources for mutants in list_mutants(file)]
     chosen = [
         draw.choice(some) for some in draw.sample(places, min(sample, len(places)))
     ]
+    os.environ.update(SETTINGS.get(group, {}))
+    left_out = NOT_RUN.get(group, "")
     outcomes, sound = Counter[str](), set[Path]()
     for number, mutant in enumerate(chosen, 1):
         module = ".".join(mutant.file.with_suffix("").parts[1:])
         naming = [test for test in tests if module in test.read_text()]
+        if ">>> " in mutant.file.read_text():
+            naming.insert(0, mutant.file)  # its examples
         outcome = "survived"
         for some in (naming, [test for test in tests if test not in naming]):
             new = [test for test in some if test not in sound]
-            if new and not passes(new, keep_compiled=True):
+            if new and run_tests(new, left_out, is_mutated=False) != "survived":
                 raise SystemExit(f"tests fail on the tree as it is: {new}")
             sound.update(new)
             with mutated(mutant, number) as lines:
-                if not passes(some):
-                    outcome = "killed"
-                    break
+                outcome = run_tests(some, left_out, is_mutated=True)
+            if outcome != "survived":
+                break
         outcomes[outcome] += 1
         click.echo(f"{outcome}: {mutant.file}:{mutant.line} {mutant.operator}")
+        if listing and outcome != "killed":
+            with listing.open("a") as file:
+                file.write(describe(outcome, mutant, lines))
         if outcome == "survived":
             click.echo(lines)
     click.echo(f"{group}: {dict(outcomes)} of {len(places)} places")
@@ -171,7 +219,13 @@ def attack(group: str, sample: int, draw: random.Random) -> None:
 @click.argument("groups", nargs=-1, type=click.Choice(list(SOURCES)))
 @click.option("--sample", default=60, help="Mutants of each group.")
 @click.option("--seed", default=0, help="Of the sample.")
-def main(groups: tuple[str, ...], sample: int, seed: int) -> None:
+@click.option(
+    "--list",
+    "listing",
+    type=click.Path(path_type=Path, resolve_path=True),
+    help="A file to which the mutants not killed are added, to be judged.",
+)
+def main(groups: tuple[str, ...], sample: int, seed: int, listing: Path | None) -> None:
     """Make mutants of some groups of files, by default of all."""
     os.environ["OMP_NUM_THREADS"] = "1"
     import numba  # noqa: F401
@@ -187,7 +241,7 @@ def main(groups: tuple[str, ...], sample: int, seed: int) -> None:
         os.chdir(copy)
         compileall.compile_dir("src", quiet=1)
         for group in groups or tuple(SOURCES):
-            attack(group, sample, random.Random(f"{seed} {group}"))
+            attack(group, sample, random.Random(f"{seed} {group}"), listing)
 
 
 if __name__ == "__main__":

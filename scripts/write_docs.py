@@ -8,7 +8,8 @@ import click
 
 from fdch import methods
 from fdch.cli import cli
-from fdch.cli.methods import describe, setting_descriptions
+from fdch.cli.methods import describe
+from fdch.methods._settings.descriptions import setting_descriptions
 from fdch.retrieval.params import SearchParams
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -24,7 +25,7 @@ def commands_page() -> str:
     """Return the help of every command."""
     parts = [NOTICE, "# Commands\n"]
     parts += [
-        f"## {name}\n\n```\n{text.rstrip()}\n```\n"
+        f"## {name}\n\n```text\n{text.rstrip()}\n```\n"
         for name, text in _helps(cli, "fdch")
     ]
     return "\n".join(parts)
@@ -71,10 +72,10 @@ def settings_page() -> str:
     parts = [
         NOTICE,
         "# Settings\n",
-        "    fdch train pairs.csv --out runs/first --set image_hidden=512\n",
-        "In Python they are arguments: `FDCH(image_hidden=512)`. `fdch tune` "
-        "[finds settings](tune.md) for your data, and [methods](methods.md) lists "
-        "them by method.\n",
+        "```sh\nfdch train pairs.csv --out runs/first --set image_hidden=512\n```\n",
+        "In Python they are arguments: `FDCH(image_hidden=512)`; None leaves a number "
+        "that is `auto` here to the method. `fdch tune` [finds settings](tune.md) for "
+        "your data, and [methods](methods.md) lists them by method.\n",
         "## Of methods\n",
         "| setting | default | meaning | methods |",
         "| --- | --- | --- | --- |",

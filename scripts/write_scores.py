@@ -14,8 +14,13 @@ HEAD = """<!-- written by scripts/write_scores.py -->
 
 # Scores of every method
 
-    fdch reproduce table2 --data DATA --bits 16,64 --out DIR
+<!-- not run: needs a data set from elsewhere -->
+```sh
+fdch reproduce table2 --data DATA --query-pairs 2000 --train-pairs 5000 \
+--bits 16,64 --out DIR
+```
 
+- `scenes:2000` has 200 queries and 1,000 training pairs: leave out both options.
 - Mean ± standard deviation of three seeds, tie-aware. The best of a column is bold.
 - I → T: pictures are the queries, texts the gallery; T → I the other way round.
 - Unified gallery: the database's pairs by their unified codes, where a method has them.

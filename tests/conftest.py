@@ -201,7 +201,7 @@ def task(tmp_path, factor_pairs, write_features):
     from fdch.runs.pipeline import TrainingTask
 
     source = write_features(tmp_path / "features.npz", factor_pairs(240))
-    return TrainingTask(source, tmp_path / "run", bits=16, settings=QUICK)
+    return TrainingTask(source, tmp_path / "run", "fdch", bits=16, settings=QUICK)
 
 
 @pytest.fixture(scope="session")
@@ -211,7 +211,7 @@ def original(tmp_path_factory, factor_pairs, write_features):
 
     folder = tmp_path_factory.mktemp("original")
     source = write_features(folder / "features.npz", factor_pairs(240))
-    train_run(TrainingTask(source, folder / "run", bits=16, settings=QUICK))
+    train_run(TrainingTask(source, folder / "run", "fdch", bits=16, settings=QUICK))
     return folder
 
 
@@ -241,28 +241,28 @@ def milvus_server(between_workers):
     with (folder / "users").open("a") as users, (folder / "start").open("a") as start:
         fcntl.flock(users, fcntl.LOCK_SH)
         fcntl.flock(start, fcntl.LOCK_EX)
-        told = _started_milvus(folder)
+        server = _started_milvus(folder)
         fcntl.flock(start, fcntl.LOCK_UN)
-        if "problem" in told:
-            pytest.skip(f"the Milvus server cannot run here: {told['problem']}")
-        yield told["address"]
+        if "problem" in server:
+            pytest.skip(f"the Milvus server cannot run here: {server['problem']}")
+        yield server["address"]
 
 
 def _started_milvus(folder, seconds=120):
-    """What the server's keeper tells, started unless it is there."""
-    told = folder / "server.json"
-    if not told.exists():
+    """What the server's keeper writes, started unless it is there."""
+    written = folder / "server.json"
+    if not written.exists():
         keeper = Path(__file__).with_name("milvus_keeper.py")
         with (folder / "keeper.log").open("w") as log:
             subprocess.run(
                 [sys.executable, keeper, folder], stdout=log, stderr=log, check=True
             )
     end = time.monotonic() + seconds
-    while not told.exists():
+    while not written.exists():
         if time.monotonic() > end:
             return {"problem": f"it did not start in {seconds} s"}
         time.sleep(0.1)
-    return json.loads(told.read_text())
+    return json.loads(written.read_text())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Ready features of four classes that can be told apart, in a file."""
+"""Ready features of four classes that are easy to separate, in a file."""
 
 import numpy as np
 

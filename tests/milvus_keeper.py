@@ -23,7 +23,7 @@ SECONDS = 90
 PORTS = range(20_000, 32_000)
 PARTS = ["proxy", "rootCoord", "queryCoord", "dataCoord"]
 PARTS += ["queryNode", "indexNode", "dataNode"]
-# Milvus brings an etcd along that listens on its usual ports unless told.
+# Milvus starts an etcd, which would listen on its usual ports by default.
 ETCD = """
 listen-client-urls: http://127.0.0.1:{clients}
 advertise-client-urls: http://127.0.0.1:{clients}
@@ -96,19 +96,19 @@ def keep(folder):
     with (folder / "users").open("a") as users:
         try:
             start(server)
-            tell(folder, {"address": f"127.0.0.1:{server.listen_port}"})
+            report(folder, {"address": f"127.0.0.1:{server.listen_port}"})
             wait_for_users_to_leave(users)
-            # Who comes now waits for the lock, finds nothing, and starts anew.
+            # Who comes now waits for the lock, finds nothing, and starts another.
             (folder / "server.json").unlink()
         except Exception as problem:
-            tell(folder, {"problem": f"{type(problem).__name__}: {problem}"})
+            report(folder, {"problem": f"{type(problem).__name__}: {problem}"})
             raise
         finally:
             server.stop()
             shutil.rmtree(folder / "data", ignore_errors=True)
 
 
-def tell(folder, document):
+def report(folder, document):
     partial = folder / "server.partial"
     partial.write_text(json.dumps(document))
     partial.rename(folder / "server.json")

@@ -58,7 +58,7 @@ def find_workers(environment):
 
 
 def kill_one_worker(environment, while_running):
-    """Kill a worker as it encodes, while a command runs; tell whether there was one."""
+    """Kill a worker as it encodes, while a command runs; say if one was found."""
     while while_running.poll() is None:
         for process in find_workers(environment):
             os.kill(process, signal.SIGKILL)

@@ -129,3 +129,14 @@ def test_what_are_no_rows_of_bytes_are_no_codes(packed):
 def test_outputs_that_are_no_matrix_are_refused(shape):
     with pytest.raises(DataError, match="must be"):
         binarize(np.ones(shape))
+
+
+def test_a_query_of_zeros_among_others_weighs_its_bits_alike():
+    found = weighted_distances([[0, 0], [3, 1]], binarize([[1, -1], [-1, 1]]))
+    assert found.tolist() == [[1.0, 1.0], [0.5, 1.5]]
+
+
+@pytest.mark.parametrize("lengths", [(), (8, 9)])
+def test_codes_of_no_length_or_several_are_not_joined(lengths):
+    with pytest.raises(DataError, match="share one length"):
+        Codes.concatenate(binarize(np.ones((1, bits))) for bits in lengths)

@@ -12,10 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.page_blocks import read_blocks
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+PAGE = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
 FILE = re.compile(
-    r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^`([\w/]+\.py)`:\n\n<!-- [^\n]+ -->\n```python\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 SOURCE, TEST = "src/fdch/methods/pls.py", "tests/equations/test_pls.py"
 
@@ -23,7 +26,7 @@ SOURCE, TEST = "src/fdch/methods/pls.py", "tests/equations/test_pls.py"
 @pytest.fixture(scope="module")
 def example():
     """The files in CONTRIBUTING.md by their paths."""
-    return dict(FILE.findall((REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")))
+    return dict(FILE.findall(PAGE))
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +43,13 @@ def copy(example, tmp_path_factory):
     return folder
 
 
-def run(folder, *words):
-    """Run Python in the copy, on the copy's package."""
+def run(folder, *words, program=sys.executable):
+    """Run Python, or another program, in the copy and on the copy's package."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        [sys.executable, *words],
+        [program, *words],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src")},
+        env={**os.environ, "PATH": path, "PYTHONPATH": str(folder / "src")},
         check=False,
         capture_output=True,
         text=True,
@@ -64,15 +68,15 @@ def test_it_is_one_source_file_and_one_test_that_are_not_here_already(example):
 def test_every_rule_of_the_contract_is_stated():
     contract = (REPOSITORY / "tests/methods/test_contract.py").read_text("utf-8")
     rules = re.findall(r"^def test_(\w+)", contract, re.MULTILINE)
-    page = (REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")
-    section = page.split("### What every method promises")[1].split("\n## ")[0]
+    section = PAGE.split("### What every method promises")[1].split("\n## ")[0]
     stated = re.findall(r"^- ([^:.\n]+)", section, re.MULTILINE)
     assert [words.lower().replace(" ", "_") for words in stated] == rules
 
 
 @pytest.mark.integration
-def test_the_command_line_and_the_docs_show_it(copy):
-    run(copy, "scripts/write_docs.py")
+def test_its_commands_work_and_the_docs_show_it(copy):
+    [code] = [block.code for block in read_blocks(PAGE) if "--method pls" in block.code]
+    run(copy, "-euc", code.replace(" && ", "\n"), program="bash")
     page = (copy / "docs" / "methods.md").read_text("utf-8")
     assert "| `pls` | A Survey of Partial Least Squares Methods, Wegelin" in page
     listed = json.loads(run(copy, "-m", "fdch", "methods", "--json"))["methods"]
@@ -83,14 +87,14 @@ def test_the_command_line_and_the_docs_show_it(copy):
 def test_every_contract_test_runs_on_it_and_passes(copy):
     contract = "tests/methods/test_contract.py"
     quiet = ("-p", "no:cacheprovider", "-q", "-m", "not device")  # slow ones too
-    told = run(copy, "-m", "pytest", *quiet, "--collect-only", contract)
+    output = run(copy, "-m", "pytest", *quiet, "--collect-only", contract)
     tests, others = (
-        len(re.findall(rf"\[(?:.*-)?{name}(?:-.*)?\]$", told, re.MULTILINE))
+        len(re.findall(rf"\[(?:.*-)?{name}(?:-.*)?\]$", output, re.MULTILINE))
         for name in ("pls", "imh")
     )
     assert tests == others > 20
-    told = run(copy, "-m", "pytest", *quiet, contract, TEST, "-k", "pls")
-    *_, ended = told.strip().splitlines()
+    output = run(copy, "-m", "pytest", *quiet, contract, TEST, "-k", "pls")
+    *_, ended = output.strip().splitlines()
     counts = {how: int(n) for n, how in re.findall(r"(\d+) (passed|skipped)", ended)}
     assert sum(counts.values()) == tests + 1
     assert counts.get("skipped", 0) <= 2  # for methods of other kinds

@@ -113,7 +113,7 @@ def test_the_unit_runs_a_command_of_fdch_as_nobody():
     assert found["Install"]["WantedBy"] == "multi-user.target"
 
 
-def test_nginx_asks_where_the_unit_listens():
+def test_nginx_connects_where_the_unit_listens():
     text = re.sub(r"#.*", "", (DEPLOY / "nginx.conf").read_text())
     assert text.count("{") == text.count("}")
     statements = re.findall(r"[^{};]+[;{]", re.sub(r"\s+", " ", text))
@@ -206,5 +206,5 @@ def test_time_and_size_limits_are_in_order():
     defaults = parsed(["serve", "x"])
     [size] = re.findall(r"client_max_body_size (\d+)m;", text)
     [wait] = re.findall(r"proxy_read_timeout +(\d+)s;", text)
-    assert int(size) > defaults["most_upload"]
-    assert int(wait) > defaults["most_seconds"]
+    assert int(size) > defaults["max_upload"]
+    assert int(wait) > defaults["max_seconds"]

@@ -1,21 +1,16 @@
-"""Pages made from the program are current, and their examples run."""
+"""Pages made from the program are current, and links lead somewhere."""
 
-import os
 import re
 import runpy
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.trained_scenes import MANIFEST, write_manifest
+from tests.page_blocks import PAGES as WRITTEN
+from tests.page_blocks import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
+from fdch.reproduction.recipe import Published, label
+
 WRITER = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))
 PAGES = WRITER["PAGES"]
-WRITTEN = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -23,6 +18,11 @@ def test_generated_pages_are_current(name):
     assert (ROOT / "docs" / name).read_text("utf-8") == PAGES[name](), (
         f"docs/{name} is out of date: run scripts/write_docs.py"
     )
+
+
+def test_the_page_of_scores_begins_as_it_is_written():
+    head = runpy.run_path(str(ROOT / "scripts" / "write_scores.py"))["HEAD"]
+    assert (ROOT / "docs" / "scores.md").read_text("utf-8").startswith(head)
 
 
 def test_every_environment_variable_is_listed():
@@ -46,97 +46,36 @@ def test_links_lead_somewhere(page):
     assert not gone
 
 
-EXAMPLE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-# tests/test_contributing.py puts the example of CONTRIBUTING.md where it belongs
-RUNNABLE = [
-    page
-    for page in WRITTEN
-    if page.name != "CONTRIBUTING.md" and EXAMPLE.search(page.read_text("utf-8"))
-]
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_every_table_has_a_head(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    blocks = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
+    heads = [block.splitlines()[1:2] for block in blocks]
+    assert all(line and re.fullmatch(r"[-|: ]+", line[0]) for line in heads)
 
 
-@pytest.mark.slow
-def test_the_first_example_finds_boats_on_beaches(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = EXAMPLE.search((ROOT / "README.md").read_text("utf-8"))
-    assert code is not None
-    made: dict[str, Any] = {}
-    exec(compile(code[1], "README.md", "exec"), made)
-    found = made["Searcher"](made["index"]).by_text("a boat on the beach", k=5)
-    right = [{"boat", "beach"} <= set(each.labels) for each in found]
-    assert sum(right) >= 4
-    assert all(each.probability is not None for each in found)
+def test_published_numbers_stand_beside_our_own():
+    rows = _read_rows("results.md", "## Published numbers beside ours")
+    printed = Published.of("mirflickr25k").values
+    methods = {label(method): method for method, _, bits in printed if bits == 64}
+    assert rows.keys() == methods.keys()
+    for name, method in methods.items():
+        is_unified = method in {"cmfh", "lssh", "seph_km", "fdch"}
+        gallery = "Unified" if is_unified else "Modality"
+        for place, bits in enumerate((16, 64)):
+            both = [printed[method, way, bits] for way in WAYS]
+            own = _read_rows("scores.md", f"{gallery} gallery, {bits} bits:")[name]
+            means = [cell.strip("*").split()[0] for cell in own[:2]]
+            shown = " ".join(f"{value:.3f}" for value in both), " ".join(means)
+            assert tuple(rows[name][2 * place : 2 * place + 2]) == shown
 
 
-@pytest.fixture
-def unregistered():
-    """Forget what an example registers."""
-    from fdch.data import text_encoders
-    from fdch.networks import image_network
-
-    yield
-    image_network.REGISTERED.clear()
-    text_encoders.REGISTERED.clear()
+WAYS = ("image_to_text", "text_to_image")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
-def test_python_examples_run(page, tmp_path, monkeypatch, capsys, unregistered):
-    monkeypatch.chdir(tmp_path)
-    for code in EXAMPLE.findall(page.read_text("utf-8")):
-        exec(compile(code, page.name, "exec"), {})
-
-
-COMMANDS = re.compile(r"(<!-- not run: [^\n]+ -->\n)?```sh\n(.*?)```", re.DOTALL)
-WITH_COMMANDS = [page for page in WRITTEN if COMMANDS.search(page.read_text("utf-8"))]
-ELSEWHERE = {
-    "README.md": "its commands are those of the tutorial, and of make",
-    "export.md": "tests/export and tests/cli run them",
-    "own-encoders.md": "needs a model folder; tests/end_to_end makes small ones",
-    "search.md": "needs data sets of others",
-}
-SHORT = {r"fdch train (?!.*--method)": "fdch train --set epoch_scale=0.02 "}
-
-
-@pytest.fixture
-def photos(tmp_path):
-    """Pictures as the tutorial has them: in folders that are labels, with texts."""
-    source = tmp_path / "generated"
-    source.mkdir()
-    write_manifest(source)
-    for line in (source / MANIFEST).read_text("utf-8").splitlines()[1:]:
-        name, picture, rest = line.split(",", 2)
-        text, labels = rest.strip('"').split('",', 1)
-        folder = tmp_path / "photos" / labels.split(";")[0].split(",")[0]
-        folder.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source / picture, folder / f"{name}.png")
-        (folder / f"{name}.txt").write_text(text, "utf-8")
-    return tmp_path
-
-
-def test_pages_with_commands_are_run_or_listed_with_the_reason():
-    assert {page.name for page in WITH_COMMANDS} >= {"tutorial.md", "guides.md"}
-    assert ELSEWHERE.keys() <= {page.name for page in WITH_COMMANDS}
-
-
-@pytest.mark.integration
-@pytest.mark.parametrize(
-    "page",
-    [page for page in WITH_COMMANDS if page.name not in ELSEWHERE],
-    ids=lambda page: page.name,
-)
-def test_commands_of_a_page_work_one_after_the_other(page, photos, shared_cache):
-    found = COMMANDS.findall(page.read_text("utf-8"))
-    script = "\n".join(commands for reason, commands in found if not reason)
-    assert "fdch " in script
-    for command, shorter in SHORT.items():
-        script = re.sub(command, shorter, script)
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-euc", script],
-        cwd=photos,
-        env={**os.environ, "PATH": path, "FDCH_CACHE": str(shared_cache)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def _read_rows(page, title):
+    """The cells by method of the first table after a title."""
+    text = (ROOT / "docs" / page).read_text("utf-8").partition(title)[2]
+    table = text[text.index("\n|") + 1 :].partition("\n\n")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    return {name: cells for name, *cells in rows}

@@ -12,6 +12,7 @@ from fdch.errors import (
     MissingExtra,
     MissingFile,
     MissingIndex,
+    MissingPicture,
     MissingRun,
     NotFitted,
     SettingError,
@@ -28,6 +29,7 @@ from fdch.runs.run import open_run
         (SettingError, ValueError),
         (NotFitted, ValueError),
         (MissingFile, FileNotFoundError),
+        (MissingPicture, FileNotFoundError),
         (MissingRun, FileNotFoundError),
         (MissingIndex, FileNotFoundError),
         (MissingExtra, ImportError),
@@ -47,6 +49,9 @@ def test_a_missing_file_keeps_its_message_and_can_be_pickled():
 def test_reading_what_is_not_there_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nothing\.csv"):
         PairedSet.read(str(tmp_path / "nothing.csv"))
+    pairs = PairedSet.from_arrays([tmp_path / "nothing.png"], ["a dog"])
+    with pytest.raises(FileNotFoundError, match=r"nothing\.png': there is no such"):
+        pairs.without_broken_pictures()
     with pytest.raises(FileNotFoundError, match="no trained method"):
         open_run(tmp_path / "nothing")
 

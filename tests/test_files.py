@@ -37,15 +37,15 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path, error, raised):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_full_disk_is_told_with_what_to_check(tmp_path):
+def test_a_full_disk_is_reported_with_what_to_check(tmp_path):
     def fail(partial):
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(RunError, match=r"No space left.*free space"):
+    with pytest.raises(RunError, match=r"file' could not be written: No space left"):
         write_whole(tmp_path / "file", fail)
 
 
-def test_a_file_in_place_of_a_folder_is_told(tmp_path):
+def test_a_file_in_place_of_a_folder_is_reported(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="could not be written"):
         write_json(tmp_path / "file" / "inside.json", {})

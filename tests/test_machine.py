@@ -1,4 +1,4 @@
-"""The machine is told of as it is, and nothing is claimed that is unknown."""
+"""The machine is described as it is; what is unknown is left out."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def test_a_system_without_proc_has_a_peak_all_the_same(monkeypatch, tmp_path):
     assert (peak_memory() or 0) > MEGABYTE
 
 
-def test_a_peak_that_no_system_tells_is_not_guessed(monkeypatch, tmp_path):
+def test_a_peak_that_the_system_does_not_report_is_not_guessed(monkeypatch, tmp_path):
     monkeypatch.setattr(machine, "_STATUS", tmp_path / "nothing")
     monkeypatch.setitem(sys.modules, "resource", None)
     assert peak_memory() is None

@@ -70,6 +70,21 @@ sys.meta_path.insert(0, Refuse())
 for module in sys.argv[1].split():
     importlib.import_module(module)
 """
+# What needs no extra: codes, an index of them on disk, a search, a score.
+SEARCH_CODES = """
+import numpy as np
+from fdch.codes import binarize
+from fdch.evaluation import Coded
+from fdch.index.storage.folder import CodeFolder
+from fdch.index.store import Item
+
+codes = binarize(np.random.default_rng(0).standard_normal((5, 32)))
+with CodeFolder.create("codes.index", 32, "model") as made:
+    made.add([Item(f"item {number}") for number in range(5)], codes)
+with CodeFolder.open("codes.index") as opened:
+    [found] = opened.search(codes[2:3], 1)
+print(found.ids[0], found.distances[0])
+"""
 
 
 def test_the_doctor_checks_every_package_of_every_extra(monkeypatch):
@@ -170,8 +185,11 @@ def test_the_citation_names_the_version():
     assert cited["version"] == __version__
     assert f"\n## {__version__} ({cited['date-released']})\n" in CHANGES
     assert cited["license"] == PROJECT["license"]
-    paper = cited["preferred-citation"]["title"]
-    assert f'"{paper}"' in (ROOT / "README.md").read_text("utf-8")
+    paper = cited["preferred-citation"]
+    assert f'"{paper["title"]}"' in (ROOT / "README.md").read_text("utf-8")
+    [identifier] = paper["identifiers"]
+    address = identifier["value"].replace("arXiv:", "https://arxiv.org/abs/")
+    assert PROJECT["urls"] == {"Paper": address}
 
 
 def test_the_bill_of_materials_names_every_package_with_its_licence(tmp_path):
@@ -270,6 +288,46 @@ def test_the_wheel_works_outside_the_tree(installed, tmp_path):
     run(fdch, *create, folder=tmp_path)
     query = ("search", "scenes.index", "--text", "a boat", "-k", 3, "--json")
     assert run(fdch, *query, folder=tmp_path).count('"distance"') == 3
+
+
+@pytest.fixture(scope="module")
+def base_alone(built, tmp_path_factory):
+    """Programs of an environment with the wheel and its base packages, as locked."""
+    folder = tmp_path_factory.mktemp("base") / "venv"
+    wanted = {plain(Requirement(line).name) for line in PROJECT["dependencies"]}
+    text = (ROOT / "requirements" / "dev.txt").read_text()
+    lines = re.findall(r"^\S.*?(?:\n    .*)*$", text, re.M)
+    locked = folder.with_name("base.txt")
+    chosen = [each for each in lines if plain(re.split(r"[=\s]", each)[0]) in wanted]
+    assert len(chosen) == len(wanted)
+    locked.write_text("\n".join(chosen))
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
+    install = [*pip, "install", "--quiet", "--retries", "1", "--only-binary", ":all:"]
+    command = [*install, "--require-hashes", "--requirement", locked]
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(command, env=kept, capture_output=True, text=True)
+    if done.returncode:
+        output = done.stdout + done.stderr
+        assert "No matching distribution" in output or "Connection" in output, output
+        pytest.skip("pip reaches no index that has the packages")
+    run(*install, "--no-deps", "--no-index", built[0])
+    run(*pip, "check")
+    return folder / "bin"
+
+
+@pytest.mark.integration
+def test_the_wheel_works_with_its_base_packages_alone(base_alone, tmp_path):
+    python, fdch = base_alone / "python", base_alone / "fdch"
+    kept = (
+        "import fdch, importlib.util as u; print(fdch.__file__, u.find_spec('torch'))"
+    )
+    found = run(python, "-c", kept, folder=tmp_path).split()
+    assert found[0].startswith(str(base_alone.parent)) and found[1] == "None"
+    assert "Commands:" in run(fdch, "--help", folder=tmp_path)
+    assert "train" in run(fdch, "doctor", folder=tmp_path)
+    (tmp_path / "search.py").write_text(SEARCH_CODES)
+    assert run(python, "search.py", folder=tmp_path).split() == ["item", "2", "0"]
 
 
 def test_the_release_publishes_without_a_password_what_it_built():

@@ -24,12 +24,13 @@ MANIFEST, PICTURES, RUN = "pairs.csv", "pictures", "run"
 
 def training_task(folder, name=RUN, **changes):
     """The training of a run beside the manifest, with settings changed."""
-    from fdch.data.splits import SplitSizes
+    from fdch.data.split_drawing import SplitSizes
     from fdch.runs.pipeline import TrainingTask
 
     return TrainingTask(
         str(folder / MANIFEST),
         folder / name,
+        "fdch",
         bits=BITS,
         settings=QUICK | changes,
         sizes=SplitSizes(query=20, train=260, validation=80),

@@ -38,10 +38,10 @@ class FirstOutputs(Ordering):
     def pair_vectors(self, images, texts):
         return self._store(self.method.pair_outputs(images, texts))
 
-    def weigh_images(self, images):
+    def weigh_images(self, images, outputs=None):
         return self._weigh(np.tanh(self.method.image_outputs(images)[:, :WIDTH]))
 
-    def weigh_texts(self, texts):
+    def weigh_texts(self, texts, outputs=None):
         return self._weigh(np.tanh(self.method.text_outputs(texts)[:, :WIDTH]))
 
     def weigh_items(self, codes, vectors):

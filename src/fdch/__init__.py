@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fdch.evaluation import Scores, evaluate_codes
     from fdch.export.model import ExportedModel
     from fdch.methods.fdch import FDCH
+    from fdch.methods.fdch_plus import FDCHPlus
     from fdch.networks.image_network import ImageNetwork
     from fdch.retrieval.index import Index
     from fdch.retrieval.params import SearchParams
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from fdch.runs.method_scores import evaluate
     from fdch.runs.run import Run, open_run
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "FDCH",
     "Client",
     "Codes",
     "ExportedModel",
+    "FDCHPlus",
     "FdchError",
     "ImageNetwork",
     "Index",
@@ -52,6 +54,7 @@ _HOMES = {
     "Codes": "fdch.codes",
     "ExportedModel": "fdch.export.model",
     "FDCH": "fdch.methods.fdch",
+    "FDCHPlus": "fdch.methods.fdch_plus",
     "ImageNetwork": "fdch.networks.image_network",
     "Index": "fdch.retrieval.index",
     "PairedSet": "fdch.data.pairs",

@@ -39,7 +39,7 @@ class Codes:
             raise DataError(f"bits beyond the {self.bits} of each code must be 0.")
 
     @classmethod
-    def from_signs(cls, signs: ArrayLike) -> "Codes":
+    def from_signs(cls, signs: "ArrayLike") -> "Codes":
         """Pack codes that any program gives as -1 and +1, (items, bits).
 
         >>> Codes.from_signs([[1, -1, 1]]).packed.tolist()
@@ -62,6 +62,10 @@ class Codes:
     def __getitem__(self, rows: Any) -> Self:
         return type(self)(np.atleast_2d(self.packed[rows]), self.bits)
 
+    def take(self, rows: NDArray[np.integer[Any]]) -> Self:
+        """Return the codes of some rows, in less time than `codes[rows]`."""
+        return type(self)(self.packed.take(rows, axis=0), self.bits)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Codes):
             return NotImplemented
@@ -72,7 +76,7 @@ class Codes:
     def signs(self) -> NDArray[np.int8]:
         """Unpack to -1 and +1, shape (items, bits)."""
         ones = np.unpackbits(self.packed, axis=1, count=self.bits)
-        return ones.astype(np.int8) * np.int8(2) - np.int8(1)
+        return ones.view(np.int8) * np.int8(2) - np.int8(1)
 
     def words(self) -> NDArray[np.uint64]:
         """Return the codes as 64-bit words, zero-padded, shape (items, words)."""

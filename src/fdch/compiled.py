@@ -18,9 +18,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """Compile on first use, and keep the result on disk where that is possible.
 
-    Numba would take up what it kept as long as the function's own file is the same,
-    though a loop that it calls, or a constant, of another file had changed. So the
-    name that it is kept under tells of all of them.
+    Numba would reuse a stored result as long as the function's own file is unchanged,
+    even if a loop or a constant of another file that it uses has changed. So the name
+    of the stored result contains a hash of all of them.
     """
     digest = sha256()
     for piece in _description(function, set()):
@@ -40,7 +40,7 @@ def compiled(function: Function) -> Function:
 
 
 def _description(value: object, seen: set[FunctionType]) -> Iterator[str]:
-    """Tell of a function, and of what it takes from its file, what makes its loop."""
+    """Yield what determines the compiled loop, from a function and its file."""
     if isinstance(value, int | float | str | tuple):
         yield repr(value)
         return

@@ -5,6 +5,7 @@ FdchError
         MissingFile         a file or folder is not there; a FileNotFoundError
         BrokenRow           one row of a manifest or dataset
         BrokenPicture       one picture: truncated, too large, not a picture
+            MissingPicture  its file is not there; a FileNotFoundError
         LabelError          labels that cannot supervise or score anything
         UnknownWords        a text without a single known word
     SettingError            a setting's name or value; a ValueError
@@ -48,6 +49,10 @@ class BrokenRow(DataError):
 
 class BrokenPicture(DataError):
     """One picture cannot be decoded, or is over the limits."""
+
+
+class MissingPicture(BrokenPicture, FileNotFoundError):
+    """The file of a picture is not there."""
 
 
 class LabelError(DataError):

@@ -38,8 +38,10 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     except FdchError:  # of whatever is written; some are an OSError too
         raise
     except (OSError, SafetensorError) as problem:
+        # without the path, which would name the temporary file
+        reason = getattr(problem, "strerror", None) or problem
         raise RunError(
-            f"'{path}' could not be written: {problem}. "
+            f"'{path}' could not be written: {reason}. "
             "Check the folder's permissions and the free space."
         ) from problem
     finally:

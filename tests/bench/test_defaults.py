@@ -11,7 +11,7 @@ from fdch.bench import defaults as ablation
 from fdch.bench.defaults import Ablation, gain_table, load_trials
 from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation.tables import Spread
-from fdch.methods._settings import configure
+from fdch.methods._settings.assignments import configure
 from fdch.methods.cmfh import CMFH
 from fdch.training.context import PLAIN
 from fdch.tuning.held_out import measure_held_out, score_held_out

@@ -35,7 +35,7 @@ def test_a_loop_on_some_queries_says_that_it_is_scaled():
     assert (result["loop_queries"], result["loop_scaled"]) == (10, True)
 
 
-def test_memory_is_unknown_where_the_system_does_not_tell(monkeypatch):
+def test_memory_is_unknown_where_the_system_does_not_report_it(monkeypatch):
     monkeypatch.setattr("fdch.bench.evaluation.peak_memory", lambda: None)
     result = evaluate_benchmark(5, 50, 8, repeats=1)
     assert set(result["peak_memory_bytes"].values()) == {None}

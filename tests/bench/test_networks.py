@@ -10,6 +10,7 @@ def test_each_part_is_timed_on_both_sides():
     result = networks_benchmark(1, "cpu", reported.append)
     assert list(result["parts"]) == [
         "response_norm",
+        "linear_layer",
         "word_layer",
         "efficientnet_lite0",
         "efficientnet_lite0_step",
@@ -18,4 +19,4 @@ def test_each_part_is_timed_on_both_sides():
         own, peer = part["ours_seconds"]["all"], part["peer_seconds"]["all"]
         assert part["ratio"]["all"] == [peer[0] / own[0]]
         assert part["floor_seconds"] > 0
-    assert [update.done for update in reported] == [1, 2, 3, 4]
+    assert [update.done for update in reported] == [1, 2, 3, 4, 5]

@@ -21,7 +21,7 @@ MANY = {
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Finds something else once it was asked for what it should refuse."""
+    """Finds something else after a request that it should have refused."""
 
     is_spoilt = False
 

@@ -4,7 +4,7 @@ import pytest
 from tests.vector_model import give_vectors
 
 from fdch.bench.reranking import ordering_cost, search_quality
-from fdch.data.splits import SplitSizes
+from fdch.data.split_drawing import SplitSizes
 from fdch.errors import DataError, RunError
 from fdch.runs.pipeline import TrainingTask, train_run
 
@@ -17,7 +17,9 @@ def run(tmp_path_factory, factor_pairs, write_features, quick):
     source = write_features(folder / "features.npz", factor_pairs(900))
     sizes = SplitSizes(query=20, train=360, validation=120)
     return train_run(
-        TrainingTask(source, folder / "run", bits=16, settings=quick, sizes=sizes)
+        TrainingTask(
+            source, folder / "run", "fdch", bits=16, settings=quick, sizes=sizes
+        )
     )
 
 
@@ -32,6 +34,7 @@ def test_figures_of_unseen_pairs(run):
         for found in ways.values():
             assert found["precision_at_10"] > CHANCE + 0.1
             assert found["map_at_100"] > CHANCE + 0.1
+            assert 0 < found["ndcg_at_10"] <= 1
     assert search_quality(run, queries=100) == result
 
 
@@ -43,6 +46,27 @@ def test_the_order_of_vectors_is_measured_where_there_are_some(run, monkeypatch)
         found = ways["by_vectors"]
         assert found["precision_at_10"] > CHANCE + 0.1
         assert found["precision_at_10"] != ways["plain"]["precision_at_10"]
+
+
+def test_vectors_of_fdch_plus_order_small_data_better_than_codes(tmp_path, quick):
+    settings = {**quick, "label_epochs": "20", "pair_epochs": "40", "pair_width": "32"}
+    sizes = SplitSizes(query=20, train=200, validation=60)
+    run = train_run(
+        TrainingTask(
+            "scenes:400", tmp_path / "run", "fdch_plus", bits=16, settings=settings,
+            sizes=sizes,
+        )
+    )  # fmt: skip
+    result = search_quality(run, queries=500)
+    assert (result["queries"], result["gallery"]) == (45, 135)
+    for name, ways in result["turns"].items():
+        measures = ["precision_at_10", "ndcg_at_10", "map_at_100"]
+        if not name.endswith("pair"):
+            measures.append("partner_recall_at_10")
+        assert list(ways) == ["plain", "reranked", "by_vectors"]
+        assert all(list(found) == measures for found in ways.values())
+        for measure in measures:
+            assert ways["by_vectors"][measure] > ways["plain"][measure] + 0.1
 
 
 def test_the_cost_is_that_of_both_orders():
@@ -64,7 +88,9 @@ def test_too_few_unseen_pairs_are_refused(
     source = write_features(tmp_path / "features.npz", factor_pairs(200))
     sizes = SplitSizes(query=20, train=170)
     run = train_run(
-        TrainingTask(source, tmp_path / "run", bits=8, settings=quick, sizes=sizes)
+        TrainingTask(
+            source, tmp_path / "run", "fdch", bits=8, settings=quick, sizes=sizes
+        )
     )
     with pytest.raises(DataError, match="10 labelled pairs"):
         search_quality(run, 500)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -12,12 +13,12 @@ pytest.importorskip("httpx")
 
 import httpx
 
-from fdch import Index, Searcher
+from fdch import FDCH, Index, Searcher
 from fdch.bench.search import load_faiss
 from fdch.bench.serving.faiss_server import WAYS, make_app
 from fdch.bench.serving.load import Load, drive
 from fdch.bench.serving.server_process import ServerProcess
-from fdch.bench.serving.throughput import LoadSizes, serve_benchmark, small_model
+from fdch.bench.serving.throughput import LoadSizes, fit_small, serve_benchmark
 from fdch.errors import FdchError
 
 
@@ -80,7 +81,8 @@ def test_refusals_and_lost_connections_are_errors():
 @pytest.mark.integration
 @pytest.mark.parametrize("way", WAYS)
 def test_the_peer_finds_what_a_searcher_finds(way, tmp_path):
-    method, texts = small_model(16)
+    method = FDCH(bits=16)
+    texts = fit_small(method)
     codes = method.encode_texts(_sentences(texts))
     with Index.create(tmp_path / "index", method) as index:
         index.add_codes(
@@ -113,22 +115,31 @@ def test_a_server_that_does_not_start_is_reported():
         pass
 
 
+SIZES = LoadSizes(
+    sizes=[3000],
+    kind="random",
+    clients=8,
+    seconds=0.5,
+    repeats=1,
+    k=20,
+    bits=64,
+    seed=0,
+    encoder="torch",
+)
+
+
+def test_an_exported_model_is_not_measured_with_vectors():
+    assert list(SIZES.methods) == ["fdch", "fdch_plus"]
+    assert list(replace(SIZES, encoder="onnx").methods) == ["fdch"]
+
+
 @pytest.mark.slow
 def test_both_sides_are_measured_without_errors():
-    sizes = LoadSizes(
-        sizes=[3000],
-        kind="random",
-        clients=8,
-        seconds=0.5,
-        repeats=1,
-        k=20,
-        bits=64,
-        seed=0,
-        encoder="torch",
-    )
-    document = serve_benchmark(sizes)
+    document = serve_benchmark(SIZES)
     [case] = document["cases"]
     assert case["answers_agree"]
     assert case["errors"] == 0
-    assert set(case["sides"]) == {"fdch", *WAYS}
+    assert set(case["sides"]) == {"fdch", "fdch_plus", "fdch_plus_words", *WAYS}
     assert case["ratio"]["median"] > 0
+    assert case["ratio_by_vectors"]["median"] > 0
+    assert case["ratio_by_words"]["median"] > 0

@@ -50,6 +50,8 @@ def test_each_turn_has_its_ratio(measured):
 def test_every_stage_has_a_floor(measured):
     for stage in measured[0]["stages"].values():
         assert 0 < stage["floor_seconds"] < 10
+        usual = stage["epoch_seconds"]["median"]
+        assert stage["times_the_floor"] == usual / stage["floor_seconds"]
         assert stage["busy_share"] is None  # known of accelerators alone
 
 
@@ -70,8 +72,21 @@ def test_an_image_network_is_trained_beside_the_loop_as_published():
     tiny = TrainingSizes(10, 1, 20, bits=4, epochs=2, repeats=1, network="small")
     result = training_benchmark(tiny, "cpu")
     assert result["precision"] == "float32"
+    assert "losses" not in result
     peer = result["peer"]["epoch"]["epoch_seconds"]["all"]
     for name, stage in result["stages"].items():
         took = stage["epoch_seconds"]["all"]
         assert result["peer"]["ratio"][name]["all"] == [peer[0] / took[0]]
         assert stage["floor_seconds"] > 0
+
+
+@pytest.mark.integration
+def test_losses_of_both_precisions_are_compared():
+    tiny = TrainingSizes(
+        10, 1, 20, bits=4, epochs=2, repeats=1, network="small", precision="bfloat16"
+    )
+    result = training_benchmark(tiny, "cpu")
+    short, full = (result["losses"][name] for name in ("bfloat16", "float32"))
+    for stage in ("stage 1", "stage 2"):
+        assert len(short[stage]) == len(full[stage]) == COMPARED_EPOCHS
+    assert 0 < result["loss_difference"] < 0.02

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.vector_model import give_vectors
 
 from fdch.bench import words as measured
 from fdch.bench.words import word_cost
@@ -42,6 +43,32 @@ def test_words_are_found_where_they_stand_and_harm_nothing_where_not(run):
     assert measured.word_quality(run, 40, 5000) == result
     other = measured.word_quality(run, 40, 5000, tuning=True)
     assert other["turns"] != result["turns"]
+
+
+def test_what_a_search_without_settings_lists_is_measured(run, monkeypatch):
+    search, reordered = measured._Quality._search, []
+
+    def check(quality, query, way, words):
+        found, text = search(quality, query, way, words), " ".join(query.words)
+        if words is None:
+            expected = quality.searcher.by_text(text, match=way)
+            assert found.results == expected.results
+            by_codes = quality.searcher.by_text(text, match=way, rerank=False)
+            reordered.append(found.ids != by_codes.ids)
+        return found
+
+    monkeypatch.setattr(measured._Quality, "_search", check)
+    assert measured.word_quality(run, 20, 5000)["order"] == "codes"
+    assert not any(reordered)
+    give_vectors(monkeypatch, SCMSeq)
+    result = measured.word_quality(run, 20, 5000)
+    assert result["order"] == "vectors"
+    assert any(reordered)
+    for ways in result["turns"].values():
+        assert ways["both"]["holds_words_over_codes"]["mean"] > 0
+        # words in no text leave the order of vectors
+        assert ways["hidden"]["shares_label"] == ways["codes"]["shares_label"]
+        assert ways["hidden"]["shares_label_over_codes"]["standard_error"] == 0
 
 
 def test_texts_without_common_words_are_refused(run):

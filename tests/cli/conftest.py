@@ -17,7 +17,10 @@ TINY = (
     "stage_one_epochs=1 stage_two_epochs=1 text_hidden=16 fusion_width=16 "
     "fusion_hidden=16 batch_size=16"
 )
-TINY_OPTIONS = [part for text in TINY.split() for part in ("--set", text)]
+TINY_OPTIONS = [
+    *("--method", "fdch"),
+    *(part for text in TINY.split() for part in ("--set", text)),
+]
 
 
 def run_command(*arguments):

@@ -116,7 +116,7 @@ def test_runs_of_one_method_are_named_by_their_paths(fdch, on_features, scores):
     assert (twice.exit_code, "give each run once" in twice.stderr) == (1, True)
 
 
-def test_different_protocols_are_refused_unless_asked_for(fdch, scores):
+def test_different_protocols_are_refused_unless_requested(fdch, scores):
     files = scores("a"), scores("b", "rival", queries=50)
     refused = fdch("compare", *files)
     assert refused.exit_code == 1
@@ -128,7 +128,7 @@ def test_different_protocols_are_refused_unless_asked_for(fdch, scores):
     assert "50 queries" in allowed.stdout
 
 
-def test_seeds_are_averaged_where_asked(fdch, scores):
+def test_seeds_are_averaged_where_requested(fdch, scores):
     files = scores("a"), scores("b", seed=1, split="another")
     refused = fdch("compare", *files)
     assert refused.exit_code == 1

@@ -8,7 +8,7 @@ def test_counts_labels_and_chance_are_reported(fdch):
     result = fdch("data", "inspect", "scenes:60")
     assert result.exit_code == 0, result.stderr
     for reported in (
-        "pairs              60, 60 of them fit for training",
+        "pairs              60, 60 fit for training",
         "with an image      60 (pictures)",
         "broken rows        0",
         "chance mAP         0.",
@@ -23,7 +23,7 @@ def test_counts_labels_and_chance_are_reported(fdch):
 
 def test_json_is_one_document_and_alone(fdch):
     document = json.loads(fdch("data", "inspect", "scenes:60", "--json").stdout)
-    assert document["pairs"] == document["trainable"] == 60
+    assert document["pairs"] == document["trainable"] == document["supervised"] == 60
     assert document["skipped"] == document["notes"] == []
     assert document["chance"]["exact"] is True
     assert 0 < document["chance"]["map"] < 1

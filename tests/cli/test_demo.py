@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from fdch import methods
 from fdch.cli import serve
 from fdch.cli.demo import MARKER
 from fdch.cli.shared.progress_lines import ProgressPrinter
@@ -21,9 +22,9 @@ def shown(fdch, tiny, shared_cache, tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "demo"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FDCH_CACHE", str(shared_cache))
-        result = fdch(
-            *("demo", "--data", "scenes:60", "--bits", 16, "--out", out, *tiny)
-        )
+        words = ("demo", "--data", "scenes:60", "--bits", 16, "--out", out)
+        short = ("--set", "label_epochs=1", "--set", "pair_epochs=1")
+        result = fdch(*words, *tiny, "--method", methods.DEFAULT, *short)
     assert result.exit_code == 0, result.stderr
     return result, out
 

@@ -44,10 +44,21 @@ def test_codes_lie_beside_their_ids(written, on_scenes, scenes):
         assert str(file["fingerprint"]) == run.fingerprint
 
 
+def test_codes_are_not_taken_for_features(fdch, written, on_scenes, tmp_path):
+    for words in (
+        ("train", written[1], "--out", tmp_path / "run"),
+        ("index", "create", tmp_path / "index", "--run", on_scenes.run, written[1]),
+    ):
+        result = fdch(*words)
+        assert result.exit_code == 1
+        assert "it holds codes that 'fdch encode' wrote" in result.stderr
+        assert not any(tmp_path.iterdir())
+
+
 def test_what_orders_results_goes_with_the_codes(fdch, on_features, tiny, tmp_path):
     run, index, out = (tmp_path / name for name in ("run", "index", "codes.npz"))
     quick = ("--set", "label_epochs=1", "--set", "pair_epochs=1")
-    plus = ("--method", "fdch_plus", "--bits", 16, *tiny, *quick, "--out", run)
+    plus = (*tiny, "--method", "fdch_plus", "--bits", 16, *quick, "--out", run)
     for words in (
         ("train", on_features.data, *plus),
         ("index", "create", index, "--run", run, on_features.data),
@@ -57,14 +68,30 @@ def test_what_orders_results_goes_with_the_codes(fdch, on_features, tiny, tmp_pa
         assert result.exit_code == 0, result.stderr
     with Index.open(index) as opened:
         ids = [str(name) for name in np.load(out)["ids"]]
-        _, codes, vectors = opened.store.known(ids)
+        _, codes, vectors = opened.store.fetch(ids)
     result = fdch("index", "add", index, out)
     assert result.exit_code == 0, result.stderr
     with Index.open(index) as opened:
-        _, again, same = opened.store.known(ids)
+        _, again, same = opened.store.fetch(ids)
     np.testing.assert_array_equal(again.packed, codes.packed)
     np.testing.assert_array_equal(same, vectors)
     assert vectors is not None and len(np.unique(vectors, axis=0)) > 1
+
+
+def test_codes_of_numbered_rows_replace_no_others(
+    fdch, on_scenes, photo_rows, manifest, tmp_path
+):
+    index, first, second = (tmp_path / name for name in ("index", "a.csv", "b.csv"))
+    columns = ("image", "text", "labels")
+    manifest(first, photo_rows[:3], columns)
+    manifest(second, photo_rows[3:6], columns)
+    fdch("index", "create", index, "--run", on_scenes.run, first)
+    for data, code in ((first, 0), (second, 1)):
+        out = data.with_suffix(".npz")
+        assert fdch("encode", on_scenes.run, data, "--out", out).exit_code == 0
+        added = fdch("index", "add", index, out)
+        assert added.exit_code == code, added.stderr
+    assert "the data has no ids, so that row 1 would replace" in added.stderr
 
 
 def test_rows_may_lack_a_side(fdch, on_scenes, photo_rows, manifest, tmp_path):

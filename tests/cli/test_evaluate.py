@@ -188,9 +188,11 @@ def test_a_report_that_fails_comes_after_the_scores(fdch, on_features, tmp_path)
 
 
 def test_probabilities_are_printed_beside_the_truth(capsys):
-    held = measure_reliability([0.9, 0.7], [1, 0]).to_json()
+    held = measure_reliability([[0.9, 0.9], [0.7, 0.7]], [[1, 1], [0, 0]]).to_json()
     say_probabilities({"modality": {"image_to_text": held}})
     shown = capsys.readouterr().out
     assert "image → text  0.8000  0.5000  0.3000" in shown
+    assert "image → text  stated  0.7000  0.9000" in shown
+    assert "image → text  true    0.0000  1.0000" in shown
     say_probabilities({})
     assert capsys.readouterr().out == ""

@@ -3,11 +3,12 @@
 import json
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
-from fdch.cli.index.info import shown
+from fdch.cli.index.info import show_value
 from fdch.data.pairs import PairedSet
 from fdch.errors import IndexFolderError, StoreAway
 from fdch.index.milvus import MilvusStore
@@ -165,6 +166,34 @@ def test_row_numbers_replace_no_other_items(
     assert "items   30 (1 new, 29 replaced)" in last.stdout
 
 
+def test_a_folders_pictures_replace_no_others(
+    fdch, on_scenes, photo_rows, tmp_path, monkeypatch
+):
+    def write(folder, rows):
+        (tmp_path / folder / "beach").mkdir(parents=True)
+        for number, row in enumerate(rows):
+            path = tmp_path / folder / "beach" / f"{number}.png"
+            path.write_bytes(Path(row["image"]).read_bytes())
+            path.with_suffix(".txt").write_text(row["text"])
+        return tmp_path / folder
+
+    index, first = tmp_path / "index", write("first", photo_rows[:4])
+    fdch("index", "create", index, "--run", on_scenes.run, first)
+    refused = fdch("index", "add", index, write("second", photo_rows[4:6]))
+    assert refused.exit_code == 1
+    assert f"would replace '{first}/beach/0.png'" in refused.stderr
+    assert "Rename the new one" in refused.stderr
+    copy = write("copy", photo_rows[:5])
+    (copy / "beach" / "0.txt").write_text("a boat")
+    again = fdch("index", "add", index, copy)
+    assert "items   5 (1 new, 4 replaced)" in again.stdout
+    unreadable = Mock(side_effect=PermissionError(13, "Permission denied"))
+    monkeypatch.setattr("filecmp.cmp", unreadable)
+    refused = fdch("index", "add", index, first)
+    assert refused.exit_code == 1
+    assert f"would replace '{copy}/beach/0.png'" in refused.stderr
+
+
 def test_rows_without_anything_known_are_refused_or_skipped(
     fdch, filled, photo_rows, manifest, tmp_path
 ):
@@ -212,14 +241,14 @@ def test_removed_items_are_counted_and_missing_ones_named(fdch, filled):
     }
 
 
-def test_info_tells_size_model_and_columns(fdch, filled, on_scenes):
+def test_info_shows_size_model_and_columns(fdch, filled, on_scenes):
     document = json.loads(fdch("index", "info", filled, "--json").stdout)
     assert (document["items"], document["bits"]) == (60, 16)
     assert document["model"] == open_run(on_scenes.run).fingerprint
     assert {"scene", "time", "objects"} <= set(document["columns"])
     lines = fdch("index", "info", filled).stdout.splitlines()
     assert ["items", "60"] in [line.split() for line in lines]
-    assert shown({"a": [1000, True], "b": "c"}) == "a 1,000, True, b c"
+    assert show_value({"a": [1000, True], "b": "c"}) == "a 1,000, True, b c"
 
 
 def test_what_is_no_index_is_said_to_be_none(fdch, tmp_path, on_scenes):
@@ -261,7 +290,7 @@ def test_features_are_indexed_too(fdch, on_features, tmp_path):
 def test_a_sound_index_is_verified_and_needs_no_repair(fdch, filled):
     result = fdch("index", "verify", filled)
     assert result.exit_code == 0, result.stdout
-    assert result.stdout == f"{filled}: every byte is as it was written\n"
+    assert result.stdout == f"{filled}: no damage found\n"
     document = json.loads(fdch("index", "verify", filled, "--json").stdout)
     assert document == {"index": str(filled), "clean": True, "problems": []}
     repaired = fdch("index", "repair", filled)
@@ -409,6 +438,28 @@ def test_types_of_columns_are_shown_and_chosen(fdch, on_scenes, tmp_path):
     wrong = fdch("index", "add", index, "scenes:60", "--type", "scene=words")
     assert wrong.exit_code == 2
     assert "a column has no type 'words'" in wrong.stderr
+
+
+def test_decimal_commas_are_in_ranges(fdch, on_scenes, tmp_path):
+    rows = ["id,text,price,size"]
+    rows += [f'p{i},"a {i}","{i},50","{i},{i + 2}"' for i in range(10, 15)]
+    data, index = tmp_path / "prices.csv", tmp_path / "index"
+    data.write_text("\n".join(rows))
+    inspected = json.loads(fdch("data", "inspect", data, "--json").stdout)
+    assert inspected["columns"]["price"]["type"] == "number"
+    make = ("index", "create", index, "--run", on_scenes.run)
+    assert fdch(*make, data, "--type", "size=text").exit_code == 0
+    columns = json.loads(fdch("index", "info", index, "--json").stdout)["types"]
+    assert columns["price"]["type"] == "number"
+    assert columns["price"]["counts"] == {"number": 5}
+    assert columns["size"]["examples"][0] == "10,12"
+    search = ("search", index, "--id", "p10", "--json", "--where")
+    found = json.loads(fdch(*search, "price<=12.5").stdout)["results"]
+    assert sorted(each["columns"]["price"] for each in found) == [11.5, 12.5]
+    (tmp_path / "more.csv").write_text('id,text,price\nq,"a b","1.099,00"')
+    assert fdch("index", "add", index, tmp_path / "more.csv").exit_code == 0
+    found = json.loads(fdch(*search, "price>1000").stdout)["results"]
+    assert [each["columns"]["price"] for each in found] == [1099]
 
 
 def test_a_type_for_a_column_that_no_item_has_is_refused(fdch, on_scenes, tmp_path):

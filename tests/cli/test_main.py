@@ -167,7 +167,7 @@ def test_ctrl_c_ends_with_130_and_a_line(fdch, failing):
 
 
 @pytest.mark.parametrize(
-    ("error", "asked"),
+    ("error", "size"),
     [
         (MemoryError(), ""),
         (MemoryError("Unable to allocate 7.28 TiB for an array"), "; 7.28 TiB were"),
@@ -178,11 +178,11 @@ def test_ctrl_c_ends_with_130_and_a_line(fdch, failing):
         (torch.OutOfMemoryError("CUDA out of memory. Tried to"), ""),
     ],
 )
-def test_too_little_memory_is_reported_with_what_to_lower(fdch, failing, error, asked):
+def test_too_little_memory_is_reported_with_what_to_lower(fdch, failing, error, size):
     failing(error)
     result = fdch("methods")
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"error: there is not enough memory{asked}")
+    assert result.stderr.startswith(f"error: there is not enough memory{size}")
     assert "Lower batch_size" in result.stderr
 
 

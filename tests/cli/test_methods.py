@@ -4,8 +4,9 @@ import json
 from dataclasses import dataclass
 
 from fdch import methods
-from fdch.cli.methods import describe, setting_descriptions
-from fdch.methods._settings import configure, setting_names
+from fdch.cli.methods import describe
+from fdch.methods._settings.assignments import configure, setting_names
+from fdch.methods._settings.descriptions import setting_descriptions
 
 
 def test_every_method_has_a_row(fdch):

@@ -24,7 +24,7 @@ def test_no_text_can_command_a_terminal(text):
 
 
 @given(st.text(), st.integers(1, 50))
-def test_no_text_is_longer_than_asked(text, most):
+def test_no_text_is_longer_than_requested(text, most):
     assert len(plain(text, most)) <= most
 
 
@@ -32,7 +32,7 @@ def test_printable_texts_stay_as_they_are():
     assert plain("ein Hund – 犬 🐕") == "ein Hund – 犬 🐕"  # noqa: RUF001
 
 
-def test_lines_are_kept_only_where_asked_for():
+def test_lines_are_kept_only_on_request():
     assert plain("a\nb") == r"a\nb"
     assert plain("a\nb", lines=True) == "a\nb"
 

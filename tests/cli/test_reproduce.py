@@ -81,7 +81,7 @@ def test_cells_of_other_settings_are_run_again_with_a_note(reproduce):
 
 
 @pytest.mark.parametrize("part", ["reproduce.reproduce", "outputs.write_outputs"])
-def test_interrupted_it_tells_how_to_go_on(reproduce, monkeypatch, part):
+def test_interrupted_it_prints_how_to_resume(reproduce, monkeypatch, part):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
@@ -132,7 +132,7 @@ def test_an_unknown_recipe_is_wrong_usage(reproduce):
     assert reproduce("table7").exit_code == 2
 
 
-def test_a_method_asked_for_by_name_is_shown_in_any_table(reproduce):
+def test_a_method_requested_by_name_is_shown_in_any_table(reproduce):
     result = reproduce("table1", methods="cmfh")
     assert result.exit_code == 0, result.stderr
     assert "CMFH" in result.stdout

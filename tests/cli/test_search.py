@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fdch.cli.search import marked_lines, table
+from fdch.cli.search import mark_lines, table
 from fdch.evaluation.calibration.model import SIDES, Calibration, Model
 from fdch.index.store import Item
 from fdch.retrieval.results import Match, Result, Results
@@ -87,7 +87,7 @@ def test_words_that_match_are_bold(fdch, index):
         3,
         0.0,
     )
-    lines = marked_lines(found)
+    lines = mark_lines(found)
     assert "two \x1b[1mdogs\x1b[0m run" in lines[1]
     assert sum(line.count("\x1b") for line in lines) == 2
     result = fdch("search", index, "--text", "beach", "--match", "words", "-k", 2)
@@ -103,7 +103,7 @@ def test_words_alone_need_words(fdch, index, photo_rows):
     assert "words cannot be matched" in by_picture.stderr
 
 
-def test_a_picture_and_an_item_can_ask(fdch, index, photo_rows):
+def test_a_picture_and_an_item_can_be_queries(fdch, index, photo_rows):
     by_image = fdch("search", index, "--image", photo_rows[3]["image"], "--rerank")
     assert len(by_image.stdout.splitlines()) == 11
     by_id = fdch("search", index, "--id", "scene3", "-k", 59, "--json")
@@ -169,6 +169,9 @@ def test_nothing_may_fit(fdch, index, monkeypatch):
 def test_unknown_words_are_reported(fdch, index):
     partly = fdch("search", index, "--text", "beach qwertz")
     assert "words not known to the model: qwertz" in partly.stderr
+    slipped = fdch("search", index, "--text", "beach beahc")
+    assert "words not known to the model: beahc" in slipped.stderr
+    assert "note: did you mean 'beach' for 'beahc'?" in slipped.stderr
     wholly = fdch("search", index, "--text", "beech")
     assert wholly.exit_code == 1
     assert "no word of 'beech' is known" in wholly.stderr
@@ -262,5 +265,8 @@ def test_values_are_counted_beside_results(fdch, index):
     assert found["items"] == scenes["beach"]
     objects = sum(each["count"] for each in found["columns"]["objects"])
     assert objects == scenes["beach"]
+    words = ("--match", "words", "-k", 300, "--json")
+    matched = json.loads(fdch(*query, *words).stdout)
+    assert matched["facets"]["items"] == len(matched["results"])
     table = fdch(*query).stdout
-    assert f"of {found['items']} items that fulfil all conditions" in table
+    assert f"of {found['items']} items that the search can return" in table

@@ -33,6 +33,18 @@ def test_it_says_what_the_data_is_then_where_the_run_is(on_features):
     assert "image → text" in said["validation"]
 
 
+def test_fdch_plus_is_trained_where_no_method_is_named(
+    fdch, on_features, tiny, tmp_path
+):
+    short = ("--set", "label_epochs=1", "--set", "pair_epochs=1")
+    unnamed = tiny[tiny.index("--set") :]
+    result = fdch(
+        *("train", on_features.data, "--out", tmp_path / "run", *unnamed, *short)
+    )
+    assert result.exit_code == 0, result.stderr
+    assert open_run(tmp_path / "run").name == "fdch_plus"
+
+
 def test_json_is_one_document_and_alone(fdch, on_features, tiny, tmp_path):
     result = fdch(
         *("train", on_features.data, "--bits", 8, "--out", tmp_path / "run"),
@@ -167,7 +179,7 @@ def test_variants_take_stage_one_from_a_run(fdch, on_features, tiny, tmp_path):
     assert "stage 2" in result.stderr
 
 
-def test_broken_pictures_are_skipped_by_name_where_asked(
+def test_broken_pictures_are_skipped_by_name_on_request(
     fdch, photo_rows, manifest, tiny, tmp_path
 ):
     (tmp_path / "torn.jpg").write_bytes(b"\xff\xd8\xff\xe0 torn")
@@ -186,7 +198,7 @@ def test_broken_pictures_are_skipped_by_name_where_asked(
     assert "torn10" not in result.stderr
     assert "  and 2 more" in result.stderr
     assert json.loads(result.stdout)["data"]["skipped"] == 12
-    # what was skipped in training is skipped in evaluation, unasked
+    # what was skipped in training is skipped in evaluation, without an option
     assert fdch("evaluate", tmp_path / "run").exit_code == 0
 
 
@@ -328,9 +340,10 @@ def test_pairs_without_labels_teach_methods_that_need_none(
     words = ("train", data, "--bits", 8, "--out", run)
     refused = fdch(*words, *tiny)
     assert refused.exit_code == 1
-    assert "take a method that learns from pairs only" in refused.stderr
+    assert "take a method that learns without labels" in refused.stderr
     trained = fdch(*words, "--method", "cmfh")
     assert trained.exit_code == 0, trained.stderr
+    assert "next         fdch index create INDEX --run" in trained.stdout
     encoded = fdch("encode", run, data, "--out", tmp_path / "codes.npz")
     assert encoded.exit_code == 0, encoded.stderr
     scored = fdch("evaluate", run)

@@ -12,7 +12,7 @@ from fdch.runs.run_files import CHECKPOINTS, STATE
 from fdch.training.checkpoints import Checkpoints
 
 RUNS = ("whole", "killed")
-# Trains in forks of itself, each killed at a call that writes, or that tells progress.
+# Trains in forks of itself, each killed at a call that writes or reports progress.
 TRAIN = """
 import os, signal, sys
 import torch

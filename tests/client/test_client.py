@@ -1,5 +1,6 @@
 """A Client before a service that is none, and with values that it cannot send."""
 
+import gzip
 import json
 import threading
 import time
@@ -18,14 +19,14 @@ class CannedServer(HTTPServer):
 
     reply: tuple[int, dict[str, str], bytes] = (200, {}, b"")
     before: ClassVar[list[tuple[int, dict[str, str], bytes]]] = []
-    asked = b""
+    received = b""
 
 
 class Canned(BaseHTTPRequestHandler):
     server: CannedServer
 
     def answer(self):
-        self.server.asked = self.rfile.read(int(self.headers["content-length"] or 0))
+        self.server.received = self.rfile.read(int(self.headers["content-length"] or 0))
         before = self.server.before
         status, headers, body = before.pop() if before else self.server.reply
         self.send_response(status)
@@ -94,10 +95,10 @@ def test_what_is_no_service_is_not_ready(canned, client):
 
 
 def test_only_an_unknown_item_was_not_there(canned, client):
-    told = b'{"error": {"code": "%s", "message": "no.", "hint": ""}}'
-    canned.reply = (404, {}, told % b"unknown_item")
+    refusal = b'{"error": {"code": "%s", "message": "no.", "hint": ""}}'
+    canned.reply = (404, {}, refusal % b"unknown_item")
     assert client.remove("a") is False
-    canned.reply = (404, {}, told % b"not_found")
+    canned.reply = (404, {}, refusal % b"not_found")
     with pytest.raises(ServiceError, match=r"no\."):
         client.remove("a")
 
@@ -131,8 +132,8 @@ HIT: dict[str, object] = {
 
 
 def found(hits):
-    told = {"query": {"k": 1000}, "results": [HIT] * hits, "scanned": 1}
-    return json.dumps(told | {"milliseconds": 1.0}).encode()
+    document = {"query": {"k": 1000}, "results": [HIT] * hits, "scanned": 1}
+    return json.dumps(document | {"milliseconds": 1.0}).encode()
 
 
 def test_all_within_a_radius_is_all_or_an_error(canned, client):
@@ -140,11 +141,15 @@ def test_all_within_a_radius_is_all_or_an_error(canned, client):
     results = client.by_text("a dog", radius=8)
     assert len(results) == 999
     assert results.query["k"] is None
-    assert json.loads(canned.asked) == {"text": "a dog", "radius": 8, "k": 1000}
+    assert json.loads(canned.received) == {"text": "a dog", "radius": 8, "k": 1000}
     canned.reply = (200, {}, found(1000))
-    for ask in (client.by_text, client.by_id, lambda a, **o: client.by_image(b"", **o)):
+    for search in (
+        client.by_text,
+        client.by_id,
+        lambda a, **o: client.by_image(b"", **o),
+    ):
         with pytest.raises(SettingError, match="1,000 results or more"):
-            ask("a", k=None, radius=8)
+            search("a", k=None, radius=8)
     assert len(client.by_text("a dog", radius=8, k=1000)) == 1000
 
 
@@ -157,7 +162,7 @@ def test_values_of_numpy_are_sent_as_plain_ones(canned, client):
         "rerank": np.bool_(True),
     }
     client.by_text(np.str_("a dog"), **options)
-    assert json.loads(canned.asked) == {
+    assert json.loads(canned.received) == {
         "text": "a dog",
         "k": 3,
         "radius": 8,
@@ -167,7 +172,7 @@ def test_values_of_numpy_are_sent_as_plain_ones(canned, client):
     canned.reply = (200, {}, b'{"created": true}')
     cells = {"a": np.int64(3), "b": np.float32(0.5), "c": np.bool_(True), "d": None}
     client.put("x", columns=cells, labels=np.array(["dog", "cat"]))
-    assert json.loads(canned.asked) == {
+    assert json.loads(canned.received) == {
         "labels": ["dog", "cat"],
         "columns": {"a": 3, "b": 0.5, "c": True, "d": None},
     }
@@ -179,7 +184,7 @@ def test_the_parts_of_a_query_are_sent_together(canned, client):
     canned.reply = (200, {}, json.dumps(reply).encode())
     found = client.query("dog", like=["a"], avoid=["red"], k=3, offset=6, group=2)
     assert found[0].similar == ("b",)
-    assert json.loads(canned.asked) == {
+    assert json.loads(canned.received) == {
         "text": "dog",
         "like": ["a"],
         "avoid": ["red"],
@@ -188,15 +193,15 @@ def test_the_parts_of_a_query_are_sent_together(canned, client):
         "group": 2,
     }
     client.query("dog", b"a picture", unlike=["a", "b"])
-    assert canned.asked.count(b'name="unlike"') == 2
-    assert b"a picture" in canned.asked
+    assert canned.received.count(b'name="unlike"') == 2
+    assert b"a picture" in canned.received
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_a_picture_comes_in_any_kind_of_bytes(canned, client, kind):
     canned.reply = (200, {}, found(1))
     client.by_image(kind(b"a picture's content"))
-    assert b"a picture's content" in canned.asked
+    assert b"a picture's content" in canned.received
 
 
 WRONG = {
@@ -229,10 +234,21 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("message", "call"), WRONG.items(), ids=WRONG)
-def test_what_cannot_be_sent_is_told_before_it_is_sent(canned, client, message, call):
+def test_what_cannot_be_sent_is_reported_before_it_is_sent(
+    canned, client, message, call
+):
     canned.reply = (500, {}, b"")
     with pytest.raises(SettingError, match=message):
         call(client)
+
+
+def test_a_missing_picture_is_a_file_not_found_error(client, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"picture '.*nothing\.png'") as caught:
+        client.by_image(tmp_path / "nothing.png")
+    assert isinstance(caught.value, DataError)
+    with pytest.raises(DataError) as folder:
+        client.by_image(tmp_path)
+    assert not isinstance(folder.value, FileNotFoundError)
 
 
 def test_one_text_is_not_taken_for_its_letters(client):
@@ -242,7 +258,7 @@ def test_one_text_is_not_taken_for_its_letters(client):
 
 
 @pytest.mark.parametrize("url", ["localhost:8501", "127.0.0.1", "example.org/search"])
-def test_an_address_without_http_is_told_so(url):
+def test_an_address_without_http_is_reported(url):
     with pytest.raises(DataError, match=f"write 'http://{url}'"):
         Client(url)
 
@@ -290,7 +306,7 @@ def test_a_picture_is_sent_again_whole(canned, client, waits):
     canned.reply = (200, {}, b'{"created": true}')
     canned.before = [(503, {}, b"")]
     assert client.put("a", image=b"a picture", labels=["dog"])
-    assert b"a picture" in canned.asked and b"dog" in canned.asked
+    assert b"a picture" in canned.received and b"dog" in canned.received
     assert waits == [1.0]
 
 
@@ -318,3 +334,94 @@ def test_other_errors_are_not_repeated(canned, client, waits):
 def test_retries_are_a_number(retries):
     with pytest.raises(SettingError, match="retries"):
         Client("http://127.0.0.1:8000", retries=retries)
+
+
+DEEP = b"[" * 100_000
+RIGHT = json.loads(found(1))
+# the answer to each call, fields of it, and what they may hold instead
+REPLIES = {
+    "by_text": (lambda client: client.by_text("a dog"), RIGHT),
+    "by_texts": (lambda client: client.by_texts(["a", "b"]), {"batches": [RIGHT]}),
+    "item": (lambda client: client.item("a"), HIT),
+    "put": (lambda client: client.put("a"), {"created": True}),
+    "encode": (
+        lambda client: client.encode_texts(["a"]),
+        {"codes": ["00ff"], "bits": 16, "model": "x"},
+    ),
+    "index": (lambda client: client.index(), INDEX),
+}
+UNFIT: tuple[object, ...] = (
+    None,
+    [],
+    {},
+    "x",
+    -1.5,
+    True,
+    [1],
+    [[]],
+    [None],
+    [{}],
+    {"k": []},
+    ["zz"],
+)
+
+
+@pytest.mark.parametrize("call", REPLIES)
+@pytest.mark.parametrize("body", [b"", b"nope", b"\xff", b"null", b"[]", b"{}", DEEP])
+def test_an_answer_of_another_shape_is_reported(canned, client, call, body):
+    canned.reply = (200, {}, body)
+    with pytest.raises(ServiceError, match="of fdch"):
+        REPLIES[call][0](client)
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_field_of_another_kind_is_never_taken_for_the_right_one(canned, client, name):
+    call, right = REPLIES[name]
+    canned.reply = (200, {}, json.dumps(right).encode())
+    call(client)
+    refused = 0
+    for field in right:
+        for value in UNFIT:
+            canned.reply = (200, {}, json.dumps(right | {field: value}).encode())
+            try:
+                call(client)
+            except ServiceError as problem:
+                assert len(str(problem)) < 1000
+                refused += 1
+    # a model is not looked at; some fields may be of several kinds
+    assert refused >= (len(right) - 1) * len(UNFIT) * 0.6
+
+
+@pytest.mark.parametrize(
+    "facets",
+    [
+        [],
+        {"items": 1},
+        {"items": 1, "columns": {"a": [{"value": 1}]}, "uncounted": {}},
+        {"items": 1, "columns": {"a": {"b": 1}}, "uncounted": {}},
+    ],
+)
+def test_counts_of_another_shape_are_reported(canned, client, facets):
+    canned.reply = (200, {}, json.dumps(RIGHT | {"facets": facets}).encode())
+    with pytest.raises(ServiceError, match="the answer has no"):
+        client.by_text("a dog")
+
+
+def test_an_answer_without_an_end_is_left(canned, client, monkeypatch):
+    monkeypatch.setattr("fdch.client.client.MAX_REPLY_BYTES", 10**6)
+    packed = gzip.compress(bytes(10**7))
+    for headers, body in (
+        ({}, bytes(10**6 + 1)),
+        ({"content-encoding": "gzip"}, packed),
+    ):
+        canned.reply = (200, headers, body)
+        with pytest.raises(ServiceError, match="over 1,000,000 bytes"):
+            client.picture("a")
+
+
+def test_a_long_refusal_is_cut(canned, client):
+    error = {"code": "bad", "message": "no. " * 10**5, "hint": ""}
+    canned.reply = (400, {}, json.dumps({"error": error}).encode())
+    with pytest.raises(ServiceError, match=r"^no\. no\.") as caught:
+        client.index()
+    assert len(str(caught.value)) == 2000

@@ -11,9 +11,15 @@ from PIL import Image
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.decoding import PictureLimits
 from fdch.data.pictures.images import PictureFiles, Pictures
-from fdch.data.pictures.places import PlacedPictures, load_pictures
+from fdch.data.pictures.placed_pictures import PlacedPictures, load_pictures
 from fdch.data.readers.tables import parquet_pages
-from fdch.errors import BrokenPicture, BrokenRow, DataError, MissingFile
+from fdch.errors import (
+    BrokenPicture,
+    BrokenRow,
+    DataError,
+    MissingFile,
+    MissingPicture,
+)
 
 COLORS = {"beach/1": "red", "beach/2": "green", "city/3": "blue"}
 TEXTS = {"beach/1": "a red beach", "city/3": "a blue city"}
@@ -295,8 +301,12 @@ def test_loaded_pictures_need_no_files_and_keep_names_and_problems(tmp_path):
     paths[0].unlink()
     assert loaded.present.tolist() == [True, False, True]
     assert loaded.decode(0, 8)[4, 4].tolist() == [255, 0, 0]
-    with pytest.raises(BrokenPicture, match=r"lost\.png': there is no such file"):
+    with pytest.raises(BrokenPicture) as caught:
         loaded.decode(2, 8)
+    assert isinstance(caught.value, MissingPicture)
+    folder = tmp_path.absolute()
+    reason = f"there is no such file in '{folder}'; check the name."
+    assert str(caught.value) == f"picture '{paths[2]}': {reason}"
 
 
 def test_no_byte_of_a_parquet_files_description_ends_the_process(tmp_path):

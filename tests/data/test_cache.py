@@ -47,7 +47,7 @@ def test_what_was_put_is_given_and_nothing_else(tmp_path):
     assert ResultCache(tmp_path / "new" / "folder").get_many([b"a"]) == {b"a": b"2"}
 
 
-def test_asking_alone_writes_nothing(tmp_path):
+def test_queries_alone_write_nothing(tmp_path):
     cache = ResultCache(tmp_path / "none")
     assert cache.get_many([b"a"]) == {}
     cache.put_many({})
@@ -61,7 +61,7 @@ def test_any_bytes_come_back_as_they_were(tmp_path_factory, items):
     assert cache.get_many(items) == items
 
 
-def test_thousands_of_keys_are_asked_for_at_once(tmp_path):
+def test_thousands_of_keys_are_requested_at_once(tmp_path):
     items = {str(number).encode(): b"x" * 10 for number in range(3000)}
     cache = ResultCache(tmp_path)
     cache.put_many(items)

@@ -16,6 +16,14 @@ from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import DataError, LabelError
 
 
+def test_arrays_may_lack_rows_and_values():
+    assert len(as_images(np.zeros((0, 5)))) == len(as_texts(np.zeros((0, 5)))) == 0
+    for empty in (np.zeros((2, 5)), sparse.csr_array((2, 5))):
+        found = as_texts(empty)
+        assert isinstance(found, WordVectors)
+        assert found.matrix.shape == (2, 5)
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -122,9 +130,73 @@ def test_columns_of_a_frame_are_taken():
     assert pairs.label_names == ("mug",)
 
 
+def test_a_frame_is_taken_as_further_columns():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"price": [1.5, None], "type": ["mug", None]})
+    pairs = PairedSet.from_arrays([b"1", b"2"], ["a", "b"], columns=frame)
+    found = {name: cells.tolist() for name, cells in pairs.columns.items()}
+    assert found == {"price": [1.5, None], "type": ["mug", None]}
+    twice = pandas.concat([frame, frame], axis=1)
+    with pytest.raises(DataError, match=r"'price' needs one .* Is its name used twice"):
+        PairedSet.from_arrays([b"1", b"2"], ["a", "b"], columns=twice)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([1, 2], "columns are a data frame, or values by name .*; got list"),
+        ({"a": 5}, "give column 'a' as a list or an array, .*; got int"),
+        ({"a": "xy"}, "give column 'a' as a list or an array, .*; got str"),
+        ({"a": np.ones((2, 2))}, r"column 'a' needs one value .* shape \(2, 2\)"),
+        ({"a": [1]}, "1 rows of column 'a' were given for 2 images"),
+    ],
+)
+def test_columns_that_are_none_are_refused(columns, message):
+    with pytest.raises(DataError, match=message):
+        PairedSet.from_arrays([b"1", b"2"], ["a", "b"], columns=columns)
+
+
 def test_sides_of_different_lengths_are_refused():
-    with pytest.raises(DataError, match="2 rows of texts were given for 1 ids"):
+    with pytest.raises(DataError, match="2 rows of texts were given for 1 images"):
         PairedSet.from_arrays([b"1"], ["a", "b"])
+    with pytest.raises(DataError, match="1 rows of images were given for 2 ids"):
+        PairedSet.from_arrays([b"1"], ["a"], ids=["1", "2"])
+
+
+@pytest.mark.parametrize("there", ["a.jpg", b"1"])
+def test_pairs_may_lack_a_picture(there):
+    pairs = PairedSet.from_arrays([there, None], ["a", "b"])
+    assert pairs.images.present.tolist() == [True, False]
+    assert isinstance(pairs.images, PictureFiles) == isinstance(there, str)
+    if isinstance(pairs.images, PictureContents):
+        assert (
+            len({pairs.fingerprint, pairs[:1].fingerprint, pairs[1:].fingerprint}) == 3
+        )
+        with pytest.raises(DataError, match="row 1 has no picture"):
+            pairs.images.content(1)
+
+
+def test_empty_cells_of_a_frame_are_missing():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(
+        {
+            "file": ["a.jpg", None, float("nan")],
+            "title": [float("nan"), "a cup", pandas.NA],
+            "type": [np.array(["mug", "red"]), float("nan"), None],
+        }
+    )
+    pairs = PairedSet.from_arrays(frame["file"], frame["title"], frame["type"])
+    assert pairs.images.present.tolist() == [True, False, False]
+    assert pairs.texts.present.tolist() == [False, True, False]
+    assert pairs.labels.tolist() == [[1, 1], [0, 0], [0, 0]]
+
+
+def test_tensors_are_taken():
+    torch = pytest.importorskip("torch")
+    pairs = PairedSet.from_arrays(torch.ones(2, 3), torch.eye(2), torch.eye(2).int())
+    assert isinstance(pairs.images, ImageFeatures)
+    assert pairs.images.values.tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert pairs.labels.tolist() == [[1, 0], [0, 1]]
 
 
 class Frame:

@@ -32,6 +32,7 @@ def save_v5(path, **variables):
 
 def save_v73(path, marked=True, **variables):
     """Write arrays given in MATLAB's axis order as MATLAB does: reversed."""
+    path.unlink(missing_ok=True)  # an error may still hold an earlier one open
     with h5py.File(path, "w", userblock_size=512) as file:
         for name, values in variables.items():
             stored = np.ascontiguousarray(values.T)
@@ -120,7 +121,7 @@ def test_sparse_tags_of_a_v5_file_are_read(path):
     assert np.array_equal(matrix.toarray(), TAGS)
 
 
-def test_pictures_of_a_v73_file_are_read_when_asked_for(path, monkeypatch):
+def test_pictures_of_a_v73_file_are_read_on_request(path, monkeypatch):
     taken, loaded = [], []
     take, load = dcmh_mat.MatPictures.__getitem__, dcmh_mat.Variable.load
 

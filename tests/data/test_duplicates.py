@@ -14,8 +14,8 @@ from fdch.data.duplicates import (
     QueryDuplicates,
     count_duplicates,
     count_query_duplicates,
+    find_learned,
     image_digests,
-    learned_from,
     number_groups,
     shared_pairs,
     side_digests,
@@ -24,7 +24,8 @@ from fdch.data.duplicates import (
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureFiles
 from fdch.data.rows import objects
-from fdch.data.splits import Split, SplitSizes
+from fdch.data.split_drawing import SplitSizes
+from fdch.data.splits import Split
 from fdch.data.texts import Sentences, WordVectors
 from fdch.errors import DataError, SettingError
 
@@ -195,13 +196,13 @@ def numbered(pairs, first=1):
     return replace(pairs, ids=ids)
 
 
-def test_features_are_told_apart_by_their_numbers():
+def test_features_are_distinguished_by_their_numbers():
     a, b, c = image_digests(ImageFeatures(np.array([[1.0, 2], [1, 2], [2, 1]])))
     assert a == b != c
     assert len(a) == 16
 
 
-def test_pictures_are_told_apart_by_their_content(tmp_path):
+def test_pictures_are_distinguished_by_their_content(tmp_path):
     for name, content in {"a.png": b"one", "b.png": b"two", "c.png": b"one"}.items():
         (tmp_path / name).write_bytes(content)
     paths = [tmp_path / "a.png", tmp_path / "b.png", tmp_path / "c.png", None]
@@ -213,7 +214,7 @@ def test_pictures_are_told_apart_by_their_content(tmp_path):
     assert len(set(image_digests(PictureArray(pixels)))) == 2
 
 
-def test_texts_are_told_apart_by_words_or_numbers():
+def test_texts_are_distinguished_by_words_or_numbers():
     a, b, c, absent = text_digests(Sentences(["a dog", "a cat", "a dog", None]))
     assert a == c != b
     assert absent == b""
@@ -227,14 +228,14 @@ def test_an_image_is_known_under_any_name(pairs):
     known = set(image_digests(pairs.images[2:4]))
     other = replace(pairs, ids=objects([f"new {name}" for name in pairs.ids]))
     for found in (pairs, other, numbered(pairs), numbered(pairs, 0)):
-        assert np.flatnonzero(learned_from(found, set(), known)).tolist() == [2, 3]
+        assert np.flatnonzero(find_learned(found, set(), known)).tolist() == [2, 3]
 
 
 def test_a_name_is_known_whatever_became_of_its_pair(pairs):
     changed = replace(pairs, images=ImageFeatures(pairs.images.values + 1))
     known = set(image_digests(pairs.images[2:4]))
     ids = {pairs.ids[2], pairs.ids[3]}
-    assert np.flatnonzero(learned_from(changed, ids, known)).tolist() == [2, 3]
+    assert np.flatnonzero(find_learned(changed, ids, known)).tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -242,13 +243,13 @@ def test_a_row_number_is_no_name(pairs, first):
     moved = replace(pairs, images=ImageFeatures(pairs.images.values + 1))
     other = numbered(moved, first)
     known = set(image_digests(pairs.images))
-    assert not learned_from(other, {"2", "3"}, known).any()
+    assert not find_learned(other, {"2", "3"}, known).any()
     mixed = other[::-1]
-    assert learned_from(mixed, {"2", "3"}, known).sum() == 2
+    assert find_learned(mixed, {"2", "3"}, known).sum() == 2
 
 
 def test_ids_decide_where_images_are_not_known(pairs):
-    found = learned_from(numbered(pairs), {"2", "3"}, None)
+    found = find_learned(numbered(pairs), {"2", "3"}, None)
     assert np.flatnonzero(found).tolist() == [1, 2]
 
 
@@ -260,5 +261,5 @@ def test_pairs_of_one_id_and_content_lie_in_both_sets(pairs):
     assert len(shared_pairs(pairs, relabelled)) == 8
     moved = replace(pairs, images=ImageFeatures(pairs.images.values + 1))
     assert shared_pairs(pairs, moved) == []
-    retold = replace(pairs, texts=pairs.texts[::-1])
-    assert shared_pairs(pairs[:4], retold) == []
+    reversed_texts = replace(pairs, texts=pairs.texts[::-1])
+    assert shared_pairs(pairs[:4], reversed_texts) == []

@@ -58,7 +58,7 @@ def test_repeated_ids_are_refused(tmp_path):
         PairedSet.read(saved(tmp_path, ids=np.array([1, 2, 1])))
 
 
-def test_of_many_repeated_ids_the_file_and_their_number_are_told(tmp_path):
+def test_many_repeated_ids_are_reported_by_file_and_number(tmp_path):
     many = {name: np.ones((9, 2)) for name in ("image", "text", "labels")}
     path = saved(tmp_path, ids=np.zeros(9, int), **many)
     with pytest.raises(DataError, match=r"features\.npz'.*rows 1 and 6 and 3 more\."):
@@ -189,7 +189,7 @@ def test_what_grows_over_the_free_memory_is_refused_before_loading(
 
 
 @pytest.mark.parametrize("where", ["_load", "_ids"])
-def test_memory_that_runs_out_all_the_same_is_told(tmp_path, monkeypatch, where):
+def test_memory_that_still_runs_out_is_reported(tmp_path, monkeypatch, where):
     def exhaust(*_):
         raise MemoryError
 

@@ -88,10 +88,10 @@ def test_pictures_are_the_photos_under_the_limits_given(official):
 def test_few_pairs_have_no_benchmark_and_say_so(official):
     pairs = read(official)
     assert pairs.benchmark is None
-    told = " ".join(pairs.notes)
-    assert "4; the literature has 20,015" in told
-    assert "fewer than 10,000 pairs" in told
-    assert "labels: 3" in told
+    notes = " ".join(pairs.notes)
+    assert "4; the literature has 20,015" in notes
+    assert "fewer than 10,000 pairs" in notes
+    assert "labels: 3" in notes
 
 
 def test_the_data_is_named_on_the_command_line(official):

@@ -24,7 +24,7 @@ from fdch.data.pictures.images import (
     thumbnail,
 )
 from fdch.data.rows import Digest
-from fdch.errors import BrokenPicture, DataError, SettingError
+from fdch.errors import BrokenPicture, DataError, MissingPicture, SettingError
 from fdch.progress import Update
 
 RED = (255, 0, 0)
@@ -249,19 +249,19 @@ def test_pixels_in_an_array_are_resized_or_kept():
 
 
 def test_an_array_is_read_row_by_row_in_the_chosen_order():
-    asked = []
+    read = []
 
     class OnDisk:
         shape = (3, 2, 2, 3)
 
         def __getitem__(self, row):
-            asked.append(row)
+            read.append(row)
             return np.full((2, 2, 3), row, dtype=np.uint8)
 
     chosen = PictureArray(OnDisk())[[2, 0]]
-    assert not asked
+    assert not read
     batch = next(decode_batches(chosen, 2, workers=1))
-    assert batch[:, 0, 0, 0].tolist() == [2, 0] and asked == [2, 0]
+    assert batch[:, 0, 0, 0].tolist() == [2, 0] and read == [2, 0]
 
 
 def test_arrays_that_are_no_pictures_are_refused():
@@ -290,7 +290,7 @@ def test_a_file_that_went_missing_or_grew_is_broken(files):
     with pytest.raises(BrokenPicture, match=r"0\.png.*20 bytes"):
         small.content(0)
     files[1].unlink()
-    with pytest.raises(BrokenPicture, match=r"1\.png': there is no such file in '/"):
+    with pytest.raises(MissingPicture, match=r"1\.png': there is no such file in '/"):
         PictureFiles(files).content(1)
     with pytest.raises(BrokenPicture, match=r"1\.png"):
         PictureFiles(files).add_to(Digest())
@@ -311,7 +311,7 @@ def test_a_file_is_read_whole_however_its_size_is_given(files):
     assert exact.content(0) == content
 
 
-def test_what_is_no_file_is_told_by_what_is_there_instead(files):
+def test_what_is_no_file_is_reported_with_what_is_there_instead(files):
     folder = files[0].parent
     wrong = [folder, folder / "gone" / "a.png", files[0] / "a.png"]
     for row, reason in enumerate(
@@ -321,8 +321,9 @@ def test_what_is_no_file_is_told_by_what_is_there_instead(files):
             r"there is no folder '.*0\.png'; check the path",
         )
     ):
-        with pytest.raises(BrokenPicture, match=reason):
+        with pytest.raises(BrokenPicture, match=reason) as caught:
             PictureFiles(wrong).content(row)
+        assert isinstance(caught.value, MissingPicture) == (row == 1)
 
 
 def test_a_digest_is_of_the_content_alone(files):

@@ -19,7 +19,7 @@ def lines(folder, *rows):
     return written(folder, "".join(json.dumps(row) + "\n" for row in rows), "p.jsonl")
 
 
-def test_a_cell_that_is_too_long_is_told_as_such(tmp_path):
+def test_a_cell_that_is_too_long_is_reported_as_such(tmp_path):
     long = "a" * (CELL_BYTES + 1)
     path = written(tmp_path, f"id,text\n1,sea\n2,{long}\n")
     with pytest.raises(
@@ -29,7 +29,7 @@ def test_a_cell_that_is_too_long_is_told_as_such(tmp_path):
 
 
 @pytest.mark.parametrize("name", [1.5, "", None])
-def test_a_row_without_a_usable_id_is_told_by_its_place_once(tmp_path, name):
+def test_a_row_without_a_usable_id_is_reported_once_by_its_place(tmp_path, name):
     path = lines(tmp_path, {"id": name, "text": "sea"})
     with pytest.raises(BrokenRow, match=r"p\.jsonl', line 1: the id is"):
         PairedSet.read(path)

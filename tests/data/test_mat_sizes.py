@@ -19,8 +19,8 @@ def saved(folder, **changes):
 @pytest.mark.parametrize("shape", [(5, 0), (0, 5)])
 def test_an_empty_variable_is_named(tmp_path, name, shape):
     path = saved(tmp_path, **{name: np.ones(shape)})
-    told = f"'{name}' {shape[0]} x {shape[1]} is empty. Save it with"
-    with pytest.raises(DataError, match=told):
+    message = f"'{name}' {shape[0]} x {shape[1]} is empty. Save it with"
+    with pytest.raises(DataError, match=message):
         dcmh_mat.read(str(path))
 
 

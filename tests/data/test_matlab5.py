@@ -127,6 +127,18 @@ def test_more_cells_than_are_read_are_refused(path, monkeypatch):
         read_all(path)
 
 
+@pytest.mark.parametrize("bounds", [[0, 1, 196_610, 0], [0, 2, 1, 0], [1, 0, 0, 0]])
+def test_a_sparse_matrix_without_values_needs_columns_in_order(tmp_path, bounds):
+    path = tmp_path / "empty.mat"
+    io.savemat(path, {"x": sparse.csc_array((2, 3))})
+    assert read_all(path)["x"].shape == (2, 3)
+    before, after = struct.pack("<4i", 0, 0, 0, 0), struct.pack("<4i", *bounds)
+    head, _, tail = path.read_bytes().rpartition(struct.pack("<2i", 5, 16) + before)
+    path.write_bytes(head + struct.pack("<2i", 5, 16) + after + tail)
+    with pytest.raises(ValueError, match="not in order"):
+        read_all(path)
+
+
 @pytest.mark.parametrize("seed", [0, 3])
 def test_damaged_files_are_read_or_refused(tmp_path, seed):
     rng = random.Random(seed)

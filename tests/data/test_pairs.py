@@ -1,4 +1,4 @@
-"""PairedSet: rows, fingerprints, and what training asks for."""
+"""PairedSet: rows, fingerprints, and what training requires."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from scipy import sparse
 from fdch.data.pairs import PairedSet, Skipped
 from fdch.data.pictures.images import ImageFeatures, PictureArray, PictureFiles
 from fdch.data.rows import Digest, choose
-from fdch.data.splits import SplitSizes
+from fdch.data.split_drawing import SplitSizes
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.errors import BrokenPicture, DataError, LabelError, SettingError
 
@@ -91,7 +91,7 @@ def test_parts_of_unlike_length_are_refused():
         {"labels": np.zeros((7, 2), np.uint8)},
         {"columns": {"price": objects([1])}},
     ):
-        with pytest.raises(DataError, match="given for 6 ids"):
+        with pytest.raises(DataError, match="given for 6"):
             small(**change)
 
 
@@ -216,7 +216,7 @@ def test_sound_pairs_may_be_trained_on():
     small(texts=vectors).require_training()
 
 
-def test_labels_are_asked_for_only_where_they_are_needed():
+def test_labels_are_required_only_where_they_are_needed():
     unlabelled = small(labels=np.zeros((6, 0), dtype=np.uint8), label_names=())
     unlabelled.require_training(needs_labels=False)
     with pytest.raises(LabelError, match="none of the 6 training pairs has a label"):
@@ -234,7 +234,7 @@ def test_fewer_pairs_than_a_method_needs_are_refused():
     refused(small(0), "no pairs to train on")
 
 
-def test_labels_must_tell_something_apart():
+def test_labels_must_distinguish_something():
     none = small(
         labels=np.zeros((6, 2), np.uint8), columns={"label": objects("abcdef")}
     )

@@ -20,8 +20,8 @@ KNOWN = (
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """Stand-ins for the readers of known data sets; what they were asked."""
+def calls(monkeypatch):
+    """Stand-ins for the readers of known data sets; their calls."""
     calls: list[tuple[str, str, str, PictureLimits]] = []
     for name in KNOWN:
         module = ModuleType(f"fdch.data.{name}")
@@ -44,17 +44,17 @@ def asked(monkeypatch):
         ("scenes:500", "scenes.scene_pairs", "500"),
     ],
 )
-def test_a_prefix_chooses_the_reader(asked, source, reader, argument):
+def test_a_prefix_chooses_the_reader(calls, source, reader, argument):
     limits = PictureLimits(bytes=5)
     PairedSet.read(source, broken="skip", limits=limits)
-    assert asked == [(reader, argument, "skip", limits)]
+    assert calls == [(reader, argument, "skip", limits)]
 
 
-def test_files_are_told_by_their_ending_in_any_case(tmp_path, asked):
+def test_files_are_recognized_by_their_ending_in_any_case(tmp_path, calls):
     path = tmp_path / "PAIRS.CSV"
     path.write_text("id,text\n1,a\n")
     assert len(PairedSet.read(str(path))) == len(PairedSet.read(path)) == 1
-    assert not asked
+    assert not calls
 
 
 def test_an_unknown_ending_lists_what_is_understood(tmp_path):
@@ -68,7 +68,7 @@ def test_an_unknown_ending_lists_what_is_understood(tmp_path):
     ("name", "message"),
     [("pairs", "has no ending. Data is named as"), ("a.mat", "write dcmh-mat:.*a.mat")],
 )
-def test_what_cannot_be_told_by_its_ending_says_how_to_name_it(tmp_path, name, message):
+def test_a_file_of_an_unknown_ending_says_how_to_name_it(tmp_path, name, message):
     (tmp_path / name).write_text("")
     with pytest.raises(DataError, match=message):
         PairedSet.read(tmp_path / name)

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import DataError
 
@@ -156,3 +157,76 @@ def test_a_number_that_python_cannot_hold_is_refused(tmp_path):
         file.write_table(table)
     with pytest.raises(DataError, match="is not a whole Arrow file"):
         PairedSet.read(path)
+
+
+def write_named(path, *pictures):
+    """Write pictures as `Dataset.to_parquet` does: those from files by their paths."""
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    captions = [f"text {row}" for row in range(len(pictures))]
+    columns = {"image": pa.array(pictures, kind), "caption": captions}
+    features = FEATURES | {"image": {"_type": "Image"}}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    table = pa.table(columns).replace_schema_metadata(metadata)
+    if path.suffix == ".arrow":
+        return write_arrow(path, table)
+    pq.write_table(table, path)
+    return path
+
+
+def named(path):
+    return {"bytes": None, "path": None if path is None else str(path)}
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_pictures_that_are_named_by_their_paths_are_read(tmp_path, monkeypatch, ending):
+    for folder, colour in [("set", "red"), ("here", "lime"), ("far", "blue")]:
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.png").write_bytes(picture(colour))
+    (tmp_path / "here" / "b.png").write_bytes(picture("white"))
+    monkeypatch.chdir(tmp_path / "here")
+    far = tmp_path / "far" / "a.png"
+    names = [named("a.png"), named("b.png"), named(far), named(None), None]
+    path = write_named(tmp_path / "set" / f"pairs.{ending}", *names)
+    pairs = PairedSet.read(path)
+    assert isinstance(pairs.images, PictureFiles)
+    assert pairs.images.present.tolist() == [True, True, True, False, False]
+    monkeypatch.chdir(tmp_path)  # paths are kept in full
+    shown = [pairs.images.decode(row, 2)[0, 0].tolist() for row in range(3)]
+    assert shown == [[255, 0, 0], [255, 255, 255], [0, 0, 255]]
+
+
+def test_named_pictures_that_have_moved_are_found(tmp_path):
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "a.png").write_bytes(picture("red"))
+    path = write_named(tmp_path / "pairs.parquet", named("/old/place/a.png"))
+    pairs = PairedSet.read(path, pictures=tmp_path / "new")
+    assert pairs.images.present.tolist() == [True]
+
+
+def test_named_pictures_that_are_nowhere_are_refused_or_counted(tmp_path):
+    (tmp_path / "a.png").write_bytes(picture("red"))
+    names = ["a.png", "lost.png", "no\0name", "x" * 5000, "."]
+    path = write_named(tmp_path / "pairs.parquet", *map(named, names))
+    with pytest.raises(DataError, match=r"row 2: there is no picture at '.*lost\.png'"):
+        PairedSet.read(path)
+    pairs = PairedSet.read(path, broken="skip")
+    assert pairs.images.present.tolist() == [True]
+    assert len(pairs.skipped) == 4
+
+
+def test_a_file_with_pictures_and_paths_is_refused(tmp_path):
+    (tmp_path / "a.png").write_bytes(picture("red"))
+    inside = {"bytes": picture("red"), "path": "a.png"}
+    path = write_named(tmp_path / "pairs.parquet", inside, named("a.png"))
+    with pytest.raises(DataError, match="write one that has both again"):
+        PairedSet.read(path)
+    assert PairedSet.read(write_named(path, inside, inside)).images.present.all()
+
+
+def test_paths_of_named_pictures_are_measured_before_they_are_read(tmp_path):
+    paths = pa.array(["a" * 100_000]).dictionary_encode().take([0] * 3000)
+    nothing = pa.nulls(len(paths), pa.binary())
+    pictures = pa.StructArray.from_arrays([nothing, paths], ["bytes", "path"])
+    path = write_arrow(tmp_path / "pairs.arrow", pa.table({"image": pictures}))
+    with pytest.raises(DataError, match="once they are unpacked"):
+        PairedSet.read(path, broken="skip")

@@ -1,4 +1,4 @@
-"""Pictures made to take long are refused where that is asked for; photos are not."""
+"""Pictures made to take long are refused where that is requested; photos are not."""
 
 import io
 import random

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures, PictureFiles
-from fdch.data.splits import Split, SplitSizes
+from fdch.data.split_drawing import SplitSizes
+from fdch.data.splits import Split
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, MissingFile, SettingError
 
@@ -112,7 +113,7 @@ def test_rows_that_lack_something_are_only_in_the_database(tmp_path):
     assert {"0", "1", "2"} <= set(parts.database.ids)
 
 
-def test_labels_are_not_asked_for_where_no_pair_has_one():
+def test_labels_are_not_required_where_no_pair_has_one():
     pairs = numbered(20, labels=np.zeros((20, 0), dtype=np.uint8), label_names=())
     split = Split.draw(pairs, seed=1)
     assert (len(split.query), len(split.train), len(split.validation)) == (2, 9, 1)
@@ -196,7 +197,7 @@ def test_a_saved_split_reads_back_equal(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["split.json"]
 
 
-def test_a_split_of_other_data_is_refused_unless_told_not_to_check(tmp_path):
+def test_a_split_of_other_data_is_refused_unless_unchecked(tmp_path):
     pairs = numbered(40)
     other = numbered(40, texts=Sentences(["else"] * 40))
     split = Split.draw(pairs)

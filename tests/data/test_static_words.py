@@ -126,9 +126,9 @@ def test_unknown_words_count():
     vocabulary = StaticVocabulary(("dog", "*"))
     assert vocabulary.reads("zebra") and vocabulary.reads("*")
     assert not vocabulary.reads(" ?! ")
-    assert vocabulary.unknown("zebra dog ?!") == ["?!"]
+    assert vocabulary.unknown("zebra dog ?!") == ["zebra", "?!"]
     assert not Vocabulary(("dog",)).reads("zebra")
-    assert vocabulary.known("zebra dog") == [0]
+    assert vocabulary.number_words("zebra dog") == [0]
 
 
 def test_the_package_itself_is_not_imported():

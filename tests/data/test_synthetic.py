@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.data.scenes import scene_pairs as synthetic
+from fdch.data.scenes.backgrounds import PAINTERS, paint_place
 from fdch.data.scenes.canvas import Canvas, shade
 from fdch.data.scenes.drawing import DRAWERS, PAINT, SIDE, draw_scene
-from fdch.data.scenes.places import PAINTERS, paint_place
 from fdch.data.scenes.plans import (
     KINDS,
     LABELS,
@@ -61,7 +61,7 @@ def test_pictures_captions_labels_and_columns_go_row_by_row(scenes):
     scenes.require_training()
 
 
-def test_a_row_is_the_same_however_many_are_asked_for(scenes):
+def test_a_row_is_the_same_however_many_are_requested(scenes):
     few = synthetic.read("60")
     assert few.fingerprint == scenes[:60].fingerprint
 
@@ -97,20 +97,20 @@ def test_captions_leave_out_some_things_and_never_all():
     silent = 0
     for row in range(300):
         plan, caption = plan_scene(row), write_caption(plan_scene(row))
-        told = [thing for thing in plan.things if _is_told(thing, caption)]
-        assert told, caption
-        silent += len(told) < len(plan.things)
+        mentioned = [thing for thing in plan.things if _is_mentioned(thing, caption)]
+        assert mentioned, caption
+        silent += len(mentioned) < len(plan.things)
     assert 10 < silent < 150
 
 
-def _is_told(thing, caption):
+def _is_mentioned(thing, caption):
     names = (*NAMES[thing.kind], *NAMES.get(f"green {thing.kind}", ()))
     words = {word for pair in names for word in pair}
     return any(re.search(rf"\b{word}\b", caption) for word in words)
 
 
 @given(rows)
-def test_every_plan_is_drawn_and_told(row):
+def test_every_plan_is_drawn_and_described(row):
     plan = plan_scene(row)
     assert 1 <= len(plan.things) <= 3
     assert len({thing.kind for thing in plan.things}) == len(plan.things)
@@ -161,9 +161,9 @@ def test_night_is_darker_than_day():
 
 def test_dice_follow_their_weights():
     dice = Dice(3)
-    drawn = [dice.weighted({"often": 3.0, "seldom": 1.0}) for _ in range(2000)]
+    drawn = [dice.draw({"often": 3.0, "seldom": 1.0}) for _ in range(2000)]
     assert 0.7 < drawn.count("often") / 2000 < 0.8
-    assert all(dice.weighted({"never": 0.0, "ever": 1.0}) == "ever" for _ in range(50))
+    assert all(dice.draw({"never": 0.0, "ever": 1.0}) == "ever" for _ in range(50))
 
 
 def test_paint_takes_the_light_unless_it_glows():

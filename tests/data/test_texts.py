@@ -7,27 +7,28 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
+from fdch.data.words import cut_words
 from fdch.errors import DataError
 
 
 def test_words_are_found_whatever_their_case_and_the_signs_around():
     words = Vocabulary(("beach", "dog", "new-york", "straße"))
-    assert words.known("DOG, on the beach!") == [0, 1]
-    assert words.known("STRASSE") == [3]
-    assert words.known("cat") == []
-    assert words.known("") == []
+    assert words.number_words("DOG, on the beach!") == [0, 1]
+    assert words.number_words("STRASSE") == [3]
+    assert words.number_words("cat") == []
+    assert words.number_words("") == []
 
 
 def test_a_chunk_known_as_a_whole_is_not_taken_apart():
     words = Vocabulary(("new", "new-york", "york"))
-    assert words.known("new-york") == [1]
-    assert words.known("(new-york)") == [0, 2]
-    assert words.known("york new") == [0, 2]
+    assert words.number_words("new-york") == [1]
+    assert words.number_words("(new-york)") == [0, 2]
+    assert words.number_words("york new") == [0, 2]
 
 
 def test_composed_and_decomposed_letters_are_one_word():
-    assert Vocabulary(("café",)).known("cafe\u0301") == [0]
-    assert Vocabulary(("cafe\u0301",)).known("CAFÉ") == [0]
+    assert Vocabulary(("café",)).number_words("cafe\u0301") == [0]
+    assert Vocabulary(("cafe\u0301",)).number_words("CAFÉ") == [0]
 
 
 def test_fit_ranks_by_texts_and_then_the_alphabet(monkeypatch):
@@ -37,7 +38,7 @@ def test_fit_ranks_by_texts_and_then_the_alphabet(monkeypatch):
     assert Vocabulary.fit(texts).words == ("cat",)
 
 
-def test_vectors_tell_which_words_occur_not_how_often():
+def test_vectors_hold_which_words_occur_not_how_often():
     words = Vocabulary(("cat", "dog"))
     vectors = words.vectors(Sentences(["dog dog", None, "a cat and a dog", "sea"]))
     assert vectors.dtype == np.float32
@@ -57,7 +58,7 @@ def test_nearest_suggests_known_words():
     assert words.hint("b" * 10**6).startswith("Some that")
 
 
-def test_examples_are_frequent_words_that_tell_something():
+def test_examples_are_frequent_words_that_separate_items():
     words = Vocabulary(("a", "the", "tree", "in", "house", "beach", "of", "boats"))
     assert words.hint("") == "Some that it knows are: tree, house, beach, boats, a."
 
@@ -90,11 +91,33 @@ def test_every_word_of_fitted_texts_is_known(texts):
     # a word of the vocabulary was in some text
     assert vectors.sum(axis=0).all() or not words.words
     for text in texts:
-        assert words.known(text) == sorted(set(words.known(text)))
+        assert words.number_words(text) == sorted(set(words.number_words(text)))
 
 
 @given(st.text(alphabet=st.sampled_from("aAbßéÉ -,\u0301\u00a0ǅ"), max_size=30))
 def test_unknown_pieces_are_those_without_a_known_word(text):
     vocabulary = Vocabulary(("a", "ss", "é", "a-b"))
-    expected = [piece for piece in text.split() if not vocabulary.known(piece)]
-    assert vocabulary.unknown(text) == expected
+    unknown = vocabulary.unknown(text)
+    whole = [piece for piece in text.split() if not vocabulary.number_words(piece)]
+    assert [piece for piece in unknown if piece in whole] == whole
+    words = [word for piece in text.split() for word in cut_words(piece)]
+    for part in unknown:
+        assert part in text and not vocabulary.number_words(part)
+        assert set(cut_words(part)) <= {*words}
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "unknown"),
+    [
+        (["dog"], "dog-house", ["house"]),
+        (["dog", "house"], "dog-house!", []),
+        (["new-york"], "New-York york", ["york"]),
+        (["红", "红色"], "红猫", ["猫"]),
+        (["红色", "杯子"], "红色大猫杯子", ["大猫"]),
+        (["赤い", "カッ", "ップ"], "赤いカップ", []),
+        (["dog"], "dog,Cat/ Dog's", ["Cat", "s"]),
+        (["dog"], "dog ?!", ["?!"]),
+    ],
+)
+def test_the_unknown_half_of_a_piece_is_named(known, text, unknown):
+    assert Vocabulary(tuple(known)).unknown(text) == unknown

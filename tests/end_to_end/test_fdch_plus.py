@@ -5,6 +5,7 @@ import pytest
 
 from fdch.codes import binarize
 from fdch.methods.fdch_plus import FDCHPlus
+from fdch.retrieval.encoders import open_encoder
 from fdch.retrieval.index import Index
 from fdch.retrieval.searcher import Searcher
 
@@ -62,3 +63,19 @@ def test_an_item_orders_by_what_is_stored_of_it(searcher, method, pairs):
     scores = score(method, pairs, order)
     found = searcher.by_id(str(pairs.ids[3]), k=8)
     assert found.ids == best(pairs, scores, 8, without=3)
+
+
+def test_an_export_says_that_it_does_not_order(searcher, tmp_path, caplog):
+    pytest.importorskip("onnxruntime")
+    writing = pytest.importorskip("fdch.export.onnx_files")
+    writing.export_run(searcher.index.run, tmp_path / "exported")
+    assert open_encoder(searcher.index, "torch") is None
+    assert not caplog.messages
+    encoder = open_encoder(searcher.index, tmp_path / "exported")
+    [said] = caplog.messages
+    assert "results are not ordered by the vectors of the index" in said
+    assert encoder is not None
+    vector = np.ones(encoder.inputs.text_width)
+    found = Searcher(searcher.index, encoder).by_text(vector)
+    distances = [each.distance or 0 for each in found]
+    assert distances == sorted(distances)

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,9 @@ from fdch.errors import (
     SettingError,
     UnknownWords,
 )
+from fdch.index.milvus import MilvusStore
 from fdch.index.store import Condition
+from fdch.retrieval import searcher as searching
 from fdch.retrieval.adding import encode_gallery
 from fdch.retrieval.queries import encode_image_queries, encode_text_queries
 from fdch.runs.encoding import encode_pairs
@@ -73,6 +76,39 @@ def test_words_find_the_nearest_pairs(searcher, scenes):
     assert set(first.labels) == labels_of(scenes.pairs, row)
     assert found.scanned == len(scenes.pairs)
     assert found.milliseconds > 0
+
+
+@pytest.mark.parametrize("kind", ["text", "image"])
+def test_the_time_of_a_search_begins_after_loading(kind, searcher, scenes, monkeypatch):
+    events = []
+
+    def load(index):
+        events.append("model")
+        return index.run.method
+
+    def read_clock():
+        events.append("clock")
+        return 0.0
+
+    monkeypatch.setattr(Index, "method", property(load))
+    monkeypatch.setattr(searching, "time", SimpleNamespace(perf_counter=read_clock))
+    fresh = Searcher(searcher.index)
+    if kind == "text":
+        fresh.by_text("beach")
+    else:
+        fresh.by_image(scenes.pairs.images.paths[0])
+        assert fresh._has_image_network
+    assert events == ["model", "clock", "clock"]
+
+
+def test_a_store_that_cannot_match_words_says_so(searcher):
+    found = searcher.by_text("a boat", facets=True)
+    obstacle = searcher.index.store.words_obstacle()
+    note = f"codes alone were compared: {obstacle}"
+    assert found.notes == ((note,) if obstacle else ())
+    assert found.query["match"] == ("codes" if obstacle else "both")
+    assert bool(obstacle) == isinstance(searcher.index.store, MilvusStore)
+    assert found.facets.items == len(searcher.index)
 
 
 def test_warming_leaves_nothing_in_the_cache(searcher, tmp_path, monkeypatch):
@@ -374,8 +410,12 @@ def test_texts_without_a_known_word(place, scenes):
         searcher = Searcher(index)
         with pytest.raises(UnknownWords, match="Near ones are"):
             searcher.by_text("beech")
+        partly = searcher.by_text("beach asdfgh")
+        assert partly.query["unknown_words"] == ["asdfgh"]
+        # a text of the index has the other word, where texts are matched
         partly = searcher.by_text("beach qwertz")
-        assert partly.query["unknown_words"] == ["qwertz"]
+        is_matched = partly.query["match"] == "both"
+        assert partly.query["unknown_words"] == ([] if is_matched else ["qwertz"])
 
 
 def test_codes_of_another_model_are_refused(searcher, scenes):

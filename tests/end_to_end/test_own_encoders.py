@@ -40,7 +40,7 @@ def train(out, method, network, *settings):
 @pytest.fixture(autouse=True)
 def forget_loaded():
     """Load networks again in each test: their folders move."""
-    features._loaded.cache_clear()
+    features._load_network.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_another_model_in_the_folder_is_refused(clip, tmp_path, monkeypatch):
         with pytest.raises(DataError, match=r"text encoder .* is not the one"):
             open_run(clip.run)
         method = open_run(run).method
-        features._loaded.cache_clear()
+        features._load_network.cache_clear()
         with pytest.raises(DataError, match=r"image network .* is not the one"):
             method.encode_images(np.zeros((1, 32, 32, 3), np.uint8))
     finally:
@@ -157,7 +157,7 @@ def test_a_tower_can_be_tuned_and_opened_again(clip, tmp_path):
 
 
 def test_towers_are_not_exported(clip):
-    from fdch.export.writing import graphs
+    from fdch.export.onnx_files import graphs
 
     with pytest.raises(SettingError, match=r"the text encoder .* cannot be exported"):
         graphs(open_run(clip.run).method)

@@ -1,4 +1,4 @@
-"""Encoding on a Ray cluster: the codes of one process, each id once."""
+"""Encoding on a Ray cluster: codes and vectors of one process, each id once."""
 
 import csv
 import importlib.util
@@ -9,13 +9,16 @@ import subprocess
 import sys
 import tarfile
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.ray_cluster import kill_one_worker, two_nodes
+from tests.trained_scenes import training_task
 
 from fdch.retrieval.index import Index
 from fdch.runs.encoding import encode_pairs
+from fdch.runs.pipeline import train_run
 
 pytestmark = [
     pytest.mark.integration,
@@ -93,6 +96,73 @@ def test_a_killed_worker_costs_no_id_and_changes_no_code(cluster, scenes, shard,
         assert item.text == scenes.pairs.texts.text(0)
         assert item.labels == scenes.pairs.labels_of(0)
         assert item.columns["scene"] == scenes.pairs.columns["scene"][0]
+
+
+@pytest.fixture(scope="module")
+def with_vectors(scenes, tmp_path_factory):
+    """A run of FDCH+ on the same pairs."""
+    task = training_task(scenes.folder, label_epochs="5", pair_epochs="5")
+    out = tmp_path_factory.mktemp("plus") / "run"
+    return train_run(replace(task, method="fdch_plus", out=out))
+
+
+def test_vectors_are_those_of_one_process(cluster, scenes, with_vectors, tmp_path):
+    out = tmp_path / "codes.npz"
+    words = ("encode", with_vectors.folder, scenes.manifest, "--out", out)
+    code, _, errors = run(cluster, *words)
+    assert code == 0, errors
+    expected = encode_pairs(with_vectors.method, scenes.pairs)
+    assert expected.unified is not None
+    assert expected.item_vectors is not None
+    with np.load(out, allow_pickle=False) as file:
+        assert file["ids"].tolist() == scenes.pairs.ids.tolist()
+        assert np.array_equal(file["unified"], expected.unified.packed)
+        assert np.array_equal(file["vectors"].view(np.int8), expected.item_vectors)
+
+
+def test_a_manifest_gives_every_id_once(cluster, scenes, with_vectors, tmp_path):
+    made = tmp_path / "index"
+    words = ("index", "create", made, "--run", with_vectors.folder, scenes.manifest)
+    code, output, errors = run(cluster, *words)
+    assert code == 0, errors
+    document = json.loads(output)
+    assert document["added"]["new"] == document["items"] == len(scenes.pairs)
+    assert document["added"]["replaced"] == 0
+    ids = scenes.pairs.ids.tolist()
+    with Index.open(made) as index:
+        assert None not in index.items(ids)
+        expected = encode_pairs(with_vectors.method, scenes.pairs).unified
+        assert index.store.codes(ids) == expected
+
+
+def write_parquet(path, scenes):
+    """Write the pairs of a manifest as a table that has the pictures in it."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    with open(scenes.manifest, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    table = {name: [row[name] for row in rows] for name in ("id", "text")}
+    table["image"] = [
+        {"bytes": (scenes.folder / row["image"]).read_bytes(), "path": row["image"]}
+        for row in rows
+    ]
+    table["labels"] = [row["labels"].split(";") for row in rows]
+    parquet.write_table(pyarrow.table(table), path, row_group_size=50)
+    return path
+
+
+def test_pictures_in_parquet_reach_the_workers(cluster, scenes, place, tmp_path):
+    table = write_parquet(tmp_path / "scenes.parquet", scenes)
+    words = ("index", "create", place, "--run", scenes.run.folder, table)
+    code, output, errors = run(cluster, *words)
+    assert code == 0, errors
+    document = json.loads(output)
+    assert document["added"]["new"] == document["items"] == len(scenes.pairs)
+    ids = scenes.pairs.ids.tolist()
+    expected = encode_pairs(scenes.run.method, scenes.pairs).unified
+    with Index.open(place) as index:
+        assert index.store.codes(ids) == expected
 
 
 def test_the_same_command_after_a_kill_adds_no_item_twice(

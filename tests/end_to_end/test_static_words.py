@@ -9,15 +9,24 @@ from click.testing import CliRunner
 
 from fdch import Index, Searcher
 from fdch.cli import cli
+from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import Sentences
 from fdch.errors import UnknownWords
 from fdch.methods.dcmh import DCMH
+from fdch.methods.fdch_plus import FDCHPlus
 from fdch.runs.run import save_run
 from fdch.service.index.answering import NoKnownWord, Query, answer_queries
 
 pytest.importorskip("tokenizers")
 
+GOODS = {
+    "mugs": ("{} coffee mug", "{} travel mug with lid", "mug for tea, {}", "{} mug"),
+    "bowls": ("{} soup bowl", "{} salad bowl", "bowl for cereal, {}", "{} bowl"),
+    "lamps": ("{} desk lamp", "{} lamp with shade", "lamp to read by, {}", "{} lamp"),
+    "chairs": ("{} office chair", "{} folding chair", "chair to dine, {}", "{} chair"),
+}
+COLOURS = ("red", "blue", "white", "green", "black", "yellow")
 BITS = 24  # as other tests have: its kernels are compiled
 
 
@@ -44,7 +53,43 @@ def test_an_unknown_word_finds_what_it_means(index):
     for word, theme in (("animal", "animals"), ("vehicle", "vehicles")):
         found = searcher.by_text(word, k=5)
         assert labels(found) == {theme}
-        assert found.query["unknown_words"] == []
+        assert found.query["unknown_words"] == [word]
+        assert found.notes == ("unknown words count by their embeddings alone",)
+
+
+def test_the_default_method_finds_mugs_by_cup(tmp_path):
+    listed = [
+        (kind, form.format(colour))
+        for kind, forms in GOODS.items()
+        for form in forms
+        for colour in COLOURS
+    ]
+    rng = np.random.default_rng(0)
+    numbers = [list(GOODS).index(kind) for kind, _ in listed]
+    pairs = PairedSet.from_arrays(
+        images=np.eye(4)[numbers] + rng.normal(0, 0.2, (len(listed), 4)),
+        texts=[text for _, text in listed],
+        labels=[[kind] for kind, _ in listed],
+    )
+    method = FDCHPlus(bits=32, epoch_scale=0.1).fit(pairs)
+    assert method.inputs.static_width
+    with Index.create(tmp_path / "index", method) as index:
+        index.add(pairs)
+        searcher = Searcher(index)
+        for word, read in (("cup", {}), ("mugs", {"mugs": "mug"})):
+            found = searcher.by_text(word, k=10)
+            assert labels(found) == {"mugs"}
+            assert found.query["read_as"] == read
+
+
+def test_unknown_words_are_named_and_known_ones_suggested(index):
+    searcher = Searcher(index)
+    word = index.method.inputs.vocabulary.words[0]
+    slipped = word[:1] + word
+    found = searcher.by_text(f"{word} qwertzuiop {slipped}")
+    assert found.query["unknown_words"] == ["qwertzuiop", slipped]
+    assert found.notes[0] == f"did you mean '{word}' for '{slipped}'?"
+    assert searcher.by_text(word).query["unknown_words"] == []
 
 
 def test_a_ready_vector_has_static_columns_too(index):
@@ -58,7 +103,7 @@ def test_a_text_without_any_word_is_refused(index):
     searcher = Searcher(index)
     with pytest.raises(UnknownWords, match=r"no word of '\?!' is known"):
         searcher.by_text("?!")
-    assert searcher.by_text("animal ?!").query["unknown_words"] == ["?!"]
+    assert searcher.by_text("dog ?!").query["unknown_words"] == ["?!"]
 
 
 def test_onnx_runtime_finds_the_same(index, run):

@@ -3,28 +3,36 @@
 Each goes through a change of model, a restart and a restored backup.
 """
 
+import csv
 import json
 import shutil
+import signal
 import threading
+from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import openpyxl
 import pytest
 from click.testing import CliRunner
 from playwright.sync_api import expect, sync_playwright
+from tests.page_blocks import ROOT, read_blocks
 from tests.service.browsing import OPTIONS, Visit, find_browser
-from tests.service.running import running
+from tests.service.processes import Process
+from tests.service.running import READ, running, wait_until
 
 from fdch.cli import cli
 
 pytestmark = pytest.mark.integration
 
-QUICK = ("--bits", 16, "--set", "stage_one_epochs=4", "--set", "stage_two_epochs=4")
-SITE = """<!doctype html><title>A shop</title><p id="found"></p><script>
-fetch("{url}/v1/search?q=beach&k=3").then((reply) => reply.json()).then((found) => {{
-    document.getElementById("found").textContent = `${{found.results.length}} found`;
-}});
-</script>"""
+QUICK = ("--bits", 16, "--set", "epoch_scale=0.05")
+ITEMS = 80
+[EXAMPLE] = (
+    block.code
+    for block in read_blocks((ROOT / "docs" / "service.md").read_text("utf-8"))
+    if block.language == "html"
+)
 
 
 def run(*words):
@@ -39,22 +47,48 @@ def ids(found):
     return [each["id"] for each in found["results"]]
 
 
-def change_and_restore(index, data, folder, *search):
-    """Give the index a new model, back it up, lose it and restore it."""
-    before = run("index", "info", index)
-    run("train", data, *QUICK, "--seed", 1, "--out", folder / "second")
+@contextmanager
+def serving(index, *options, token):
+    """Run `fdch serve` as a process, and stop it as whoever runs it would."""
+    with Process(index, *options) as served:
+        served.client(token).close()  # once it is ready
+        yield SimpleNamespace(url=served.url, client=partial(served.client, token))
+        code, log = served.end(signal.SIGTERM)
+    assert code == 0, log
+    assert token not in log
+
+
+def live_through(index, data, look, *train, serve=running):
+    """Change the model of a served index, restart the service, restore a backup.
+
+    Args:
+        index: The index, which is served meanwhile.
+        data: What the new model learns from.
+        look: Looks at a page of the service; returns the ids that it shows.
+        train: Options of the training.
+        serve: Serves an index.
+    """
+    folder, before = index.parent, run("index", "info", index)
     new, copy = folder / "new.index", folder / "copy.index"
-    run("index", "rebuild", index, "--run", folder / "second", "--out", new)
-    after = run("index", "info", new)
-    assert (after["items"], after["model"]) == (before["items"], after["model"])
-    assert after["model"] != before["model"]
-    found = run("search", new, *search)
-    run("index", "backup", new, copy)
-    shutil.rmtree(new)
-    shutil.copytree(copy, new)
-    assert run("index", "verify", new)["clean"]
-    assert ids(run("search", new, *search)) == ids(found)
-    return new
+    with serve(index) as service, service.client() as client:
+        assert look(service)
+        run("train", data, *train, *QUICK, "--seed", 1, "--out", folder / "second")
+        run("index", "rebuild", index, "--run", folder / "second", "--out", new)
+        after = run("index", "info", new)
+        assert after["model"] != before["model"] == client.index().model
+        index.rename(folder / "old.index")
+        new.rename(index)
+        wait_until(lambda: client.index().model == after["model"])
+        found = look(service)
+        assert (client.index().items, client.index().method) == (ITEMS, "fdch_plus")
+    with serve(index) as service:  # restarted
+        assert look(service) == found
+        run("index", "backup", index, copy)
+    shutil.rmtree(index)
+    shutil.copytree(copy, index)
+    assert run("index", "verify", index)["clean"]
+    with serve(index) as service:
+        assert look(service) == found
 
 
 @pytest.fixture
@@ -71,7 +105,7 @@ def test_a_shop_searches_its_spreadsheet(scenes, tmp_path, browser):
     sheet = book.active
     assert sheet is not None
     sheet.append(["File", "Title", "Category", "Price"])
-    for row in range(80):
+    for row in range(ITEMS):
         price = "12,50" if row == 3 else None if row == 5 else row
         text, scene = scenes.pairs.texts.text(row), scenes.pairs.columns["scene"][row]
         sheet.append([str(scenes.pairs.images.paths[row]), text, scene, price])
@@ -80,7 +114,7 @@ def test_a_shop_searches_its_spreadsheet(scenes, tmp_path, browser):
     columns = ("--columns", "image=File,text=Title,labels=Category")
 
     seen = run("data", "inspect", data, *columns)
-    assert seen["pairs"] == 80
+    assert seen["pairs"] == ITEMS
     run("train", data, *columns, *QUICK, "--use-all", "--out", tmp_path / "run")
     run("index", "create", index, "--run", tmp_path / "run", data, *columns)
     cheap = ("--text", "beach", "--where", "Price<20", "--sort", "Price", "-k", 30)
@@ -89,16 +123,19 @@ def test_a_shop_searches_its_spreadsheet(scenes, tmp_path, browser):
     assert prices == [price for price in range(20) if price not in (3, 5)]
     assert any("12,50" in note for note in found["notes"])
 
-    new = change_and_restore(index, data, tmp_path, *cheap)
-    with running(new) as service:
-        visit = Visit(browser.new_page(), service.url).open("/?q=beach")
-        expect(visit.cards.first).to_be_visible()
+    def look(service):
+        visit = Visit(browser.new_page(), service.url)
+        shown = visit.open("/?q=beach&where=Price%3C20&sort=Price").ids()
+        assert shown == ids(found)  # whatever the model is: the price orders
         assert not visit.troubles
+        return shown
+
+    live_through(index, data, look, *columns, "--use-all")
 
 
-def test_an_archive_searches_its_photos(scenes, tmp_path):
+def test_an_archive_searches_its_photos(scenes, tmp_path, browser):
     data, index = tmp_path / "photos", tmp_path / "archive.index"
-    for row in range(80):
+    for row in range(ITEMS):
         folder = data / str(scenes.pairs.columns["scene"][row])
         folder.mkdir(parents=True, exist_ok=True)
         picture = scenes.pairs.images.paths[row]
@@ -111,25 +148,44 @@ def test_an_archive_searches_its_photos(scenes, tmp_path):
     run("index", "create", index, "--run", tmp_path / "run", data)
     found = run("search", index, "--image", photo, "--where", "label=beach", "-k", 5)
     assert all(each["labels"] == ["beach"] for each in found["results"])
-    new = change_and_restore(index, data, tmp_path, "--image", photo)
-    with running(new) as service, service.client() as client:
-        again = client.by_image(photo, k=5)
-        assert len(again) == 5
-        liked = client.query("beach", like=[again[0].id], avoid=["house"], k=5)
-        assert again[0].id not in liked.ids
+
+    def look(service):
+        visit = Visit(browser.new_page(), service.url).open()
+        visit.bring("drop", photo.read_bytes())
+        expect(visit.heading).to_have_text("Like your picture")
+        shown = visit.ids()
+        assert not visit.troubles
+        with service.client() as client:
+            assert shown == client.by_image(photo, k=24).ids
+            liked = client.query("beach", like=shown[:1], avoid=["house"], k=5)
+        assert shown[0] not in liked.ids
+        return shown
+
+    live_through(index, data, look)
 
 
 def test_a_web_site_searches_from_its_own_pages(scenes, tmp_path, browser):
-    index = tmp_path / "site.index"
-    run("index", "create", index, "--run", scenes.run.folder, scenes.manifest)
-    address: dict[str, str] = {}
+    data, index = tmp_path / "pairs.csv", tmp_path / "site.index"
+    with data.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "image", "text", "labels"])
+        for row in range(ITEMS):
+            path, text = scenes.pairs.images.paths[row], scenes.pairs.texts.text(row)
+            scene = scenes.pairs.columns["scene"][row]
+            rows.writerow([scenes.pairs.ids[row], path, text, scene])
+    run("train", data, *QUICK, "--out", tmp_path / "run")
+    run("index", "create", index, "--run", tmp_path / "run", data)
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"read {READ}")
+    tokens.chmod(0o600)
+    pages: dict[str, str] = {}
 
     class Site(BaseHTTPRequestHandler):
         def do_GET(self):
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            self.wfile.write(SITE.format(url=address["service"]).encode())
+            self.wfile.write(pages.get(self.path, "").encode())
 
         def log_message(self, *words):
             pass
@@ -137,19 +193,41 @@ def test_a_web_site_searches_from_its_own_pages(scenes, tmp_path, browser):
     site = HTTPServer(("127.0.0.1", 0), Site)
     threading.Thread(target=site.serve_forever, daemon=True).start()
     origin = f"http://127.0.0.1:{site.server_port}"
+
+    def search(service):
+        """Type a word on a page of the site, made as the docs show it."""
+        page = EXAMPLE.replace("https://search.example", service.url)
+        pages["/"] = page.replace("TOKEN", READ)
+        visit = browser.new_page()
+        visit.goto(origin)
+        visit.get_by_role("searchbox").fill("beach")
+        return visit
+
+    def look(service):
+        visit = search(service)
+        visit.keyboard.press("Enter")
+        found = visit.get_by_role("listitem")
+        expect(found).to_have_count(5)
+        texts = found.all_inner_texts()
+        with service.client() as client:
+            assert texts == [each.text for each in client.by_text("beach", k=5)]
+        return texts
+
+    def serve(index, *options):
+        return serving(index, "--token-file", tokens, *options, token=READ)
+
     try:
-        for _ in range(2):  # and after a restart
-            with running(index, server={"origins": [origin]}) as service:
-                address["service"] = service.url
-                page = browser.new_page()
-                page.goto(origin)
-                expect(page.locator("#found")).to_have_text("3 found")
-        with running(index) as service:  # which allows no other site
-            address["service"] = service.url
-            page = browser.new_page()
-            page.goto(origin)
-            page.wait_for_timeout(1000)
-            expect(page.locator("#found")).to_have_text("")
+        live_through(
+            index,
+            data,
+            look,
+            serve=lambda index: serve(index, "--allow-origin", origin),
+        )
+        with serve(index) as service:  # which allows no other site
+            visit = search(service)
+            with visit.expect_event("requestfailed"):
+                visit.keyboard.press("Enter")
+            expect(visit.get_by_role("listitem")).to_have_count(0)
     finally:
         site.shutdown()
         site.server_close()

@@ -5,7 +5,7 @@ import pytest
 
 from fdch.errors import SettingError
 from fdch.methods.cmfh import CMFH, Factorization, Weights
-from fdch.training.closed_form import centred
+from fdch.training.closed_form import centre
 from fdch.training.context import PLAIN, Context
 
 STEP = 1e-5  # of a difference
@@ -87,29 +87,31 @@ def pairs(factor_pairs):
     return factor_pairs(120)
 
 
-def told_objectives(method, pairs):
+def objectives_of(method, pairs):
     values = []
     method.fit(
         pairs,
-        context=Context(progress=lambda told: values.append(told.values["objective"])),
+        context=Context(
+            progress=lambda update: values.append(update.values["objective"])
+        ),
     )
     return values
 
 
 def test_learning_ends_once_the_objective_hardly_falls(pairs):
-    values = told_objectives(CMFH(bits=4, tolerance=1e-3), pairs)
+    values = objectives_of(CMFH(bits=4, tolerance=1e-3), pairs)
     drops = -np.diff(values) / values[1:]
     assert drops[-1] <= 1e-3 < drops[:-1].min()
     assert len(values) < 500
 
 
 def test_learning_ends_at_the_cap_where_it_comes_first(pairs):
-    assert len(told_objectives(CMFH(bits=4, tolerance=0, max_iterations=7), pairs)) == 7
+    assert len(objectives_of(CMFH(bits=4, tolerance=0, max_iterations=7), pairs)) == 7
 
 
 def test_both_starts_end_at_the_same_objective(pairs):
     ends = [
-        told_objectives(
+        objectives_of(
             CMFH(bits=4, tolerance=1e-9, max_iterations=5000, start=start), pairs
         )[-1]
         for start in ("regressed", "release")
@@ -118,15 +120,15 @@ def test_both_starts_end_at_the_same_objective(pairs):
 
 
 def test_release_start_draws_predictors_between_zero_and_one(pairs):
-    values = told_objectives(CMFH(bits=4, **CMFH.presets["release"]), pairs)
+    values = objectives_of(CMFH(bits=4, **CMFH.presets["release"]), pairs)
     assert len(values) == 25
     assert values[0] > 10 * values[-1]
 
 
 def test_unified_outputs_are_the_factor_that_bases_and_predictors_give(pairs):
     method = CMFH(bits=4, image_weight=LAMBDA, max_iterations=10).fit(pairs)
-    image, _ = centred(pairs.images.values)
-    text, _ = centred(pairs.texts.matrix)
+    image, _ = centre(pairs.images.values)
+    text, _ = centre(pairs.texts.matrix)
     found = method._factorize((image, text), PLAIN)
     mu, gamma = method.prediction_weight, method.penalty_weight
     system, target = (2 * mu + gamma) * np.eye(4), np.zeros((4, len(pairs)))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fdch.errors import SettingError
-from fdch.methods._settings import configure
+from fdch.methods._settings.assignments import configure
 from fdch.methods.dch import (
     DCH,
     View,

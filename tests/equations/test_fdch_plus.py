@@ -145,6 +145,22 @@ def test_candidates_are_ordered_by_codes_labels_and_likeness(factor_pairs):
             assert found[i, j] == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
+def test_known_outputs_of_queries_are_not_computed_again(factor_pairs, monkeypatch):
+    pairs = factor_pairs(40)
+    method = small().fit(pairs)
+    images, texts = pairs.images.values, pairs.texts.matrix
+    order = method.ordering
+    known = method.image_outputs(images), method.text_outputs(texts)
+    found = order.weigh_images(images), order.weigh_texts(texts)
+    for role in ("image", "text"):
+        monkeypatch.delitem(method._networks, role)
+    again = order.weigh_images(images, known[0]), order.weigh_texts(texts, known[1])
+    for one, other in zip(found, again, strict=True):
+        assert (one.weights == other.weights).all()
+        for part, same in zip(one.parts, other.parts, strict=True):
+            assert (part.weights == same.weights).all()
+
+
 def test_vectors_are_stored_as_the_centres_nearest_to_what_is_left():
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((300, 5)).astype(np.float32)
@@ -186,6 +202,11 @@ def test_products_of_spread_odds_say_which_labels_two_items_share():
         together = [1 - np.prod(1 - p[query] * b) for b in p]
         first, second = (np.argsort(np.argsort(x)) for x in (together, found[query]))
         assert np.corrcoef(first, second)[0, 1] > 0.8
+
+
+def test_odds_may_be_certain():
+    found = spread_odds(np.array([-1e9, 1e9]))
+    np.testing.assert_allclose(found, [0, -np.log(0.1)], rtol=1e-6)
 
 
 def test_a_pair_is_stored_by_what_both_sides_say(factor_pairs):
@@ -277,9 +298,19 @@ def test_a_weight_that_is_set_is_kept(factor_pairs):
     assert "shared_weight" not in method.chosen
 
 
+def test_no_weight_is_chosen_for_what_is_not_stored(factor_pairs):
+    pairs = factor_pairs(60)
+    bare = replace(pairs, labels=np.zeros_like(pairs.labels))
+    assert {"pair_weight", "shared_weight"} <= set(small().fit(pairs).chosen)
+    assert "shared_weight" not in small().fit(bare).chosen
+    assert "pair_weight" not in small(pair_bytes=0).fit(pairs).chosen
+
+
 def test_settings_out_of_range_are_refused():
     with pytest.raises(SettingError, match="label_bytes must be 0 or more; got -1"):
         FDCHPlus(label_bytes=-1)
+    with pytest.raises(SettingError, match="an index keeps 1,024 bytes an item"):
+        FDCHPlus(label_bytes=24, pair_bytes=1001)
 
 
 @pytest.mark.parametrize("bits", [8, 512])

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from fdch.errors import DataError, SettingError
-from fdch.methods.imh import IMH, smoothest
+from fdch.methods.imh import IMH, neighbor_laplacian, smoothest
 from fdch.training.closed_form import Ridge
-from fdch.training.shallow.neighbors import neighbor_laplacian
 
 STEP = 1e-5  # of a difference
 LAMBDA, BETA, NEIGHBORS = 0.7, 0.4, 3

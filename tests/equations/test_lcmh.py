@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from fdch.errors import DataError, SettingError
 from fdch.methods import lcmh
 from fdch.methods.lcmh import LCMH, SoftAssignment, projections
-from fdch.training.closed_form import centred
+from fdch.training.closed_form import centre
 
 N, WIDTHS, BITS = 60, (7, 9), 3
 
@@ -25,7 +25,7 @@ def P():
     for seed, width in enumerate(WIDTHS, start=1):
         rows = common @ normal(seed, 2, width) + normal(seed + 10, N, width)
         weights = np.exp(rows)
-        sides.append(centred(weights / weights.sum(axis=1, keepdims=True))[0])
+        sides.append(centre(weights / weights.sum(axis=1, keepdims=True))[0])
     return sides[0], sides[1]
 
 
@@ -137,7 +137,7 @@ def test_sides_that_hardly_vary_are_refused(P, constraint):
 
 
 def test_white_projections_are_no_more_than_a_side_has_ways_to_vary(P):
-    two_texts = centred(np.eye(2)[np.arange(N) % 2])[0]
+    two_texts = centre(np.eye(2)[np.arange(N) % 2])[0]
     with pytest.raises(DataError, match="only 1 projections of these pairs vary"):
         projections((P[0], two_texts), BITS, "whiten")
 
@@ -165,6 +165,11 @@ def test_nearest_is_kept_when_a_method_is_restored(pairs):
         again.restore(method.state() | {"image.centroids": np.zeros((30, 3))})
 
 
+def test_runs_of_earlier_versions_may_say_all_centroids_by_zero():
+    assert LCMH(nearest=0).nearest is None
+    assert LCMH(nearest=0).changed_settings() == {}
+
+
 def test_it_says_that_it_is_a_reconstruction():
     assert "reconstruction" in LCMH.about.paper
     assert "reconstruction" in (LCMH.__doc__ or "")
@@ -175,7 +180,7 @@ def test_it_says_that_it_is_a_reconstruction():
     ("settings", "message"),
     [
         ({"bits": 16, "centroids": 31}, "16 bits need at least 32 centroids; got 31"),
-        ({"nearest": -1}, "nearest must be 0 or more"),
+        ({"nearest": -1}, "these settings must be positive: nearest=-1"),
     ],
 )
 def test_settings_outside_their_range_are_refused(settings, message, pairs):

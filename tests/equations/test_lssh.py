@@ -150,7 +150,7 @@ def test_a_larger_sparsity_uses_fewer_atoms(pairs):
     for sparsity in (0.2, 0.5):
         LSSH(sparsity=sparsity, **SMALL).fit(
             pairs,
-            context=Context(lambda told: used.append(told.values["atoms used"])),
+            context=Context(lambda update: used.append(update.values["atoms used"])),
         )
     assert used[3] > used[7]
 

@@ -34,7 +34,7 @@ def toy():
 def neighbours_by_loops(left, right, Y, other_Y):
     total = 0.0
     for x, y in zip(left, Y, strict=True):
-        theta = [SCALE * 0.5 * float(x @ x_) for x_ in right]
+        theta = [0.25 * 0.5 * float(x @ x_) for x_ in right]
         similar = [
             t for t, y_ in zip(theta, other_Y, strict=True) if (y * y_).sum() > 0
         ]
@@ -102,8 +102,17 @@ def test_neighbours_stay_finite_for_large_outputs():
     theta = torch.tensor([[1e6, -1e6, 0.0]], requires_grad=True)
     loss = neighbour_loss(theta, torch.tensor([[0.0, 1.0, 0.0]]))
     (slope,) = torch.autograd.grad(loss, theta)
-    assert loss.item() == pytest.approx(2e6 * SCALE)
-    assert slope.tolist() == [[SCALE, -SCALE, 0.0]]
+    assert loss.item() == pytest.approx(2e6 * 0.25)
+    assert slope.tolist() == [[0.25, -0.25, 0.0]]
+
+
+@pytest.mark.parametrize("loss", [pairwise_loss, neighbour_loss])
+def test_second_derivatives_are_refused(loss):
+    theta = torch.tensor([[1.0, 2.0]], requires_grad=True)
+    total = loss(theta, torch.tensor([[0.0, 1.0]]))
+    (slope,) = torch.autograd.grad(total**2, theta, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        slope.sum().backward()
 
 
 def test_log_odds_come_from_the_share_of_similar_pairs(toy):

@@ -18,7 +18,7 @@ from fdch.training.shallow.semantic_correlation import (
     Directions,
     Views,
     fill_with_cca,
-    normalized_labels,
+    normalize_labels,
     white_correlation,
 )
 
@@ -56,7 +56,7 @@ def covariance(X):
 
 
 def test_rows_without_labels_stay_zero(labels):
-    L = normalized_labels(labels)
+    L = normalize_labels(labels)
     assert not L[0].any()
     np.testing.assert_allclose(np.linalg.norm(L[labels.any(axis=1)], axis=1), 1)
 

@@ -287,5 +287,7 @@ def test_settings_outside_their_range_are_refused():
 
 def test_weights_of_another_shape_are_refused(fitted):
     _, method = fitted
-    with pytest.raises(ValueError, match="expected 24 columns and 13 bits"):
+    with pytest.raises(
+        ValueError, match=r"image\.W has shape \(40, 12\); expected \(40, 13\)"
+    ):
         SePHkm(bits=13).restore(method.state())

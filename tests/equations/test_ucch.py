@@ -91,7 +91,7 @@ def test_the_bank_belongs_to_checkpoints_and_learns_nothing_itself(made):
     assert made.tensors()["loss.V"] is made.loss.V
 
 
-def test_as_many_negatives_are_drawn_as_asked_for_less_the_pairs_own_key():
+def test_as_many_negatives_are_drawn_as_requested_less_the_pairs_own_key():
     # all keys are alike, so that the loss is the logarithm of their number
     loss = MemoryLoss(UCCH(negatives=3, key_share=0.5), 50, 4)
     outputs = JointOutputs(torch.tensor([7]), *torch.ones(2, 1, 4), *torch.ones(2, 1))

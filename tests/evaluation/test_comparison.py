@@ -82,18 +82,25 @@ def test_measures_at_ranks_can_be_shown_with_their_chance():
         direction: replace(part, precision_at={10: 0.9}, ndcg_at={10: 0.3})
         for direction, part in ranked.scores["modality"].items()
     }
-    found = PartnerScores({10: 0.25}, 40.0, 200)
+    found = PartnerScores({10: 0.25, 50: 0.5}, 40.0, 200)
     partner = {"modality": dict.fromkeys(both, found)}
     ranked = replace(ranked, scores={"modality": both}, partner=partner)
+    names = ("precision_at_10", "ndcg_at_10", "partner_recall_at_10")
     shown = {
         measure: comparison([ranked], measure=measure).rows[0][2:]
-        for measure in ("precision_at_10", "ndcg_at_10", "partner_recall_at_10")
+        for measure in (*names, "partner_recall_at_50", "partner_median_rank")
     }
     assert shown == {
         "precision_at_10": (0.9, 0.9, 0.5),
         "ndcg_at_10": (0.3, 0.3, None),
         "partner_recall_at_10": (0.25, 0.25, 0.05),
+        "partner_recall_at_50": (0.5, 0.5, 0.25),
+        "partner_median_rank": (40.0, 40.0, 100.5),
     }
+    ranks = comparison([ranked], measure="partner_median_rank", over_seeds=True)
+    assert "40.0" in str(ranks)
+    assert "40.00" not in str(ranks)
+    assert "& 40.0 &" in ranks.latex().replace("$", "")
 
 
 def test_partners_are_looked_for_in_one_gallery():
@@ -111,7 +118,7 @@ def test_different_protocols_are_refused_with_both_values():
     assert "over_seeds" not in message
 
 
-def test_runs_trained_on_different_data_are_told_apart():
+def test_runs_trained_on_different_data_are_distinguished():
     here, there = scores(trained_on="d0"), scores("dcmh", trained_on="d7")
     with pytest.raises(ProtocolMismatch, match="trained_on 'd0' and 'd7'"):
         comparison([here, there])
@@ -120,14 +127,14 @@ def test_runs_trained_on_different_data_are_told_apart():
     assert "0 for validation of data d7;" in str(table.rows[1][-1])
 
 
-def test_scores_that_do_not_tell_their_training_data_hide_no_difference():
-    untold, here = scores("imh"), scores(trained_on="d0")
-    assert len(comparison([untold, here]).rows) == 2
+def test_scores_without_their_training_data_hide_no_difference():
+    unstated, here = scores("imh"), scores(trained_on="d0")
+    assert len(comparison([unstated, here]).rows) == 2
     with pytest.raises(ProtocolMismatch, match="trained_on"):
-        comparison([untold, here, scores("dcmh", trained_on="d7")])
+        comparison([unstated, here, scores("dcmh", trained_on="d7")])
 
 
-def test_a_protocol_of_before_does_not_tell_its_training_data():
+def test_an_earlier_protocol_does_not_name_its_training_data():
     document = to_plain(PROTOCOL)
     assert document.pop("trained_on") == ""
     assert from_plain(Protocol, document, "protocol") == PROTOCOL
@@ -158,7 +165,7 @@ def seeds(method, *values):
     ]
 
 
-def test_seeds_are_averaged_when_asked():
+def test_seeds_are_averaged_when_requested():
     table = comparison(
         [*seeds("fdch", 0.7, 0.8), *seeds("dcmh", 0.6, 0.6)], over_seeds=True
     )

@@ -1,10 +1,13 @@
 """Documents are read by the types of fields; wrong values are named by their place."""
 
-from dataclasses import dataclass, field
+import importlib
+import pkgutil
+from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
 import pytest
 
+from fdch import evaluation
 from fdch.errors import DataError
 from fdch.evaluation.documents import (
     Ends,
@@ -96,3 +99,22 @@ def test_right_values_are_taken(kind, value, found):
 def test_wrong_values_are_named(kind, value):
     with pytest.raises(DataError, match=r"^place.* must be .*; got "):
         read_value(kind, value, "place")
+
+
+MODULES = [
+    importlib.import_module(each.name)
+    for each in pkgutil.walk_packages(evaluation.__path__, "fdch.evaluation.")
+    if not each.name.endswith("numba_engine")
+]
+KINDS = {
+    kind
+    for module in MODULES
+    for kind in vars(module).values()
+    if is_dataclass(kind) and isinstance(kind, type)
+}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS, key=str))
+def test_what_evaluation_gives_cannot_be_changed(kind):
+    with pytest.raises(FrozenInstanceError):
+        setattr(object.__new__(kind), fields(kind)[0].name, None)

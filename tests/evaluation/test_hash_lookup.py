@@ -76,5 +76,7 @@ def test_no_answers_at_all_is_an_error():
 
 
 def test_a_curve_has_one_point_to_each_radius():
-    with pytest.raises(DataError, match="got 2, 2, 1"):
-        LookupCurve((0, 1), (0.5, 0.5), (1.0,))
+    with pytest.raises(DataError, match="got 3, 2, 1"):
+        LookupCurve((0, 1, 2), (0.5, 0.5), (1.0,))
+    with pytest.raises(DataError, match="radius 0, 1, 2"):
+        LookupCurve((1, 2), (0.5, 0.5), (1.0, 1.0))

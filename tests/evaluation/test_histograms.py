@@ -1,3 +1,4 @@
+import re
 import sys
 from importlib.util import find_spec
 
@@ -164,6 +165,13 @@ def test_blocks_follow_the_order_of_the_queries(monkeypatch):
     assert np.array_equal(together, slow_histograms(*given_problem)[0])
 
 
+def test_only_counts_are_given_unless_more_is_requested():
+    [block] = histogram_blocks(*problem(2))
+    assert block.stable is None and block.graded is None
+    [block] = histogram_blocks(*problem(2), stable=True, graded=True)
+    assert block.stable is not None and block.graded is not None
+
+
 def test_codes_from_a_read_only_file_are_counted():
     query_codes, database_codes, query_labels, database_labels = problem(3, bits=64)
     database_codes.packed.flags.writeable = False
@@ -202,6 +210,18 @@ def test_a_query_is_counted_alone_where_no_two_fit(monkeypatch):
     monkeypatch.setattr(module, "COUNTS_PER_BLOCK", 1)
     blocks = list(histogram_blocks(*problem(2)))
     assert [len(block) for block in blocks] == [1] * 5
+
+
+@pytest.mark.parametrize(
+    ("bits", "blocks"),
+    # 64 queries, 32,768 distances, relevant or not, in 8 bytes: 32 MB
+    [(8, [1024, 1]), (32_767, [64, 1])],
+)
+def test_blocks_have_1024_queries_and_32_megabytes_at_most(bits, blocks):
+    queries = Codes(np.zeros((sum(blocks), -(-bits // 8)), np.uint8), bits)
+    labels = np.ones((len(queries), 1))
+    found = histogram_blocks(queries, queries[:1], labels, labels[:1])
+    assert [len(block) for block in found] == blocks
 
 
 def test_the_longest_codes_are_counted_and_longer_ones_refused():
@@ -266,6 +286,7 @@ def test_labels_packed_in_blocks_are_the_same(monkeypatch):
     assert np.bitwise_count(whole).sum() == labels.sum()
 
 
-def test_labels_must_be_a_matrix():
-    with pytest.raises(LabelError, match=r"\(3,\)"):
-        label_words([1, 0, 1])
+@pytest.mark.parametrize("shape", [(3,), (2, 0), (1, 2, 3)])
+def test_labels_must_be_a_matrix_of_some_classes(shape):
+    with pytest.raises(LabelError, match=re.escape(f"got shape {shape}")):
+        label_words(np.zeros(shape))

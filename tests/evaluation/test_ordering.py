@@ -89,10 +89,22 @@ def test_likeness_moves_items_within_the_first_places_only(
 
 def test_a_cut_off_of_0_is_refused(sides):
     order, queries, items, vectors = sides
-    asking = Coded(queries, np.ones((QUERIES, 1), np.uint8), order)
+    query_side = Coded(queries, np.ones((QUERIES, 1), np.uint8), order)
     gallery = Coded(items, np.ones((ITEMS, 1), np.uint8), None, vectors)
     with pytest.raises(SettingError, match="1 or more; got 0"):
-        next(ordered_blocks(asking, gallery, ITEMS, first=5, cutoff=0))
+        next(ordered_blocks(query_side, gallery, ITEMS, first=5, cutoff=0))
+
+
+def test_no_codes_at_all_are_refused(sides):
+    order, queries, items, vectors = sides
+    query_side = Coded(queries, np.ones((QUERIES, 1), np.uint8), order)
+    gallery = Coded(items, np.ones((ITEMS, 1), np.uint8), None, vectors)
+    none = Coded(items[:0], np.ones((0, 1), np.uint8), None, vectors[:0])
+    with pytest.raises(DataError, match="no database codes; scoring needs at least"):
+        next(ordered_blocks(query_side, none, ITEMS, first=5))
+    nobody = Coded(queries[:0], np.ones((0, 1), np.uint8), order[[]])
+    with pytest.raises(DataError, match="no query codes; scoring needs at least one"):
+        next(ordered_blocks(nobody, gallery, ITEMS, first=5))
 
 
 @pytest.mark.parametrize("candidates", [7, ITEMS])
@@ -101,10 +113,10 @@ def test_scores_are_those_of_the_ranking(sides, candidates):
     query_labels = (rng.random((QUERIES, 4)) < 0.5).astype(np.uint8)
     labels = (rng.random((ITEMS, 4)) < 0.4).astype(np.uint8)
     order, queries, items, vectors = sides
-    asking = Coded(queries, query_labels, order)
+    query_side = Coded(queries, query_labels, order)
     gallery = Coded(items, labels, None, vectors)
-    [counts] = ordered_blocks(asking, gallery, candidates, first=5)
-    [whole] = ordered_blocks(asking, gallery, candidates, first=ITEMS)
+    [counts] = ordered_blocks(query_side, gallery, candidates, first=5)
+    [whole] = ordered_blocks(query_side, gallery, candidates, first=ITEMS)
     rankings = rank_by_loops(order, queries, items, vectors, candidates)
     for query, ranking in enumerate(rankings):
         shared = [int(query_labels[query] @ labels[row]) for row in ranking]
@@ -125,6 +137,20 @@ def test_scores_are_those_of_the_ranking(sides, candidates):
         assert precision_at(counts, 5)[query] == pytest.approx(first)
 
 
+@pytest.mark.parametrize(
+    ("cutoff", "expected"),
+    [(None, [1 / 2, (1 + 2 / 3) / 2, 1 / 4, np.nan]), (2, [1 / 2, 1, 0, np.nan])],
+)
+def test_precision_is_averaged_over_the_relevant_items_shown(cutoff, expected):
+    items = binarize([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    order = QueryOrder(np.array([[2, 1]] * 4, np.float32))  # ranks them as they are
+    gallery = Coded(items, np.eye(4)[[1, 0, 1, 2]])
+    queries = Coded(items[[0, 0, 0, 0]], np.eye(4), order)
+    [counts] = ordered_blocks(queries, gallery, 4, first=4, cutoff=cutoff)
+    assert counts.stable is not None
+    assert counts.stable.tolist() == pytest.approx(expected, nan_ok=True)
+
+
 def test_a_partner_is_placed_in_the_order(sides):
     order, queries, items, vectors = sides
     partners = items[:QUERIES]
@@ -138,7 +164,7 @@ def test_a_partner_is_placed_in_the_order(sides):
 
 
 def test_galleries_are_scored_in_the_order_that_weights_give():
-    # codes say nothing; the vectors alone tell the two classes apart
+    # codes say nothing; the vectors alone distinguish the two classes
     codes = binarize(np.ones((20, 8)))
     labels = np.eye(2, dtype=np.uint8)[np.arange(20) % 2]
     vectors = (labels[:, :1].astype(np.int8) * 2 - 1) * np.int8(100)

@@ -65,9 +65,16 @@ def test_each_measure_can_be_paired():
     scores = [run(unified=True), run("dcmh", noise=3.0, unified=True)]
     assert len(paired_differences(scores, "ndcg_at_10")[0]) == 4
     assert len(paired_differences(scores, "map_worst")[0]) == 4
-    assert len(paired_differences(scores, "partner_recall_at_10")[0]) == 2
+    assert len(paired_differences(scores, "partner_recall_at_50")[0]) == 2
     with pytest.raises(SettingError, match="did you mean 'ndcg_at_10'"):
         paired_differences(scores, "ndcg")
+
+
+def test_median_ranks_are_not_paired():
+    found, reasons = paired_differences([run(), run("dcmh")], "partner_median_rank")
+    assert found == []
+    assert reasons == ["partner_median_rank: a median is no mean over queries"]
+    assert paired_differences([run()], "partner_median_rank") == ([], [])
 
 
 def test_the_queries_of_all_seeds_are_pooled():

@@ -15,7 +15,7 @@ from fdch.evaluation import (
     score_files,
     score_galleries,
 )
-from fdch.evaluation.score_files import save_scores, with_queries
+from fdch.evaluation.score_files import read_scores, save_scores, with_queries
 
 KEY = "modality", "image_to_text", "ndcg_at_10"
 
@@ -114,6 +114,15 @@ def test_a_large_file_is_not_loaded(scores, file, monkeypatch):
     monkeypatch.setattr(score_files, "MAX_QUERIES_BYTES", 10)
     with pytest.raises(DataError, match="over 10 bytes"):
         with_queries(scores, file.parent)
+
+
+def test_documents_over_64_megabytes_are_refused(tmp_path):
+    file = tmp_path / "scores.json"
+    for size, problem in ((64 * 2**20 + 1, "over 67,108,864 bytes"), (1, "Expecting")):
+        with file.open("wb") as opened:
+            opened.truncate(size)
+        with pytest.raises(DataError, match=problem):
+            read_scores(file)
 
 
 def test_a_missing_file_is_named(scores, tmp_path):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from fdch.codes import Codes, binarize
 from fdch.errors import DataError, LabelError, SettingError
@@ -98,15 +99,15 @@ def test_how_many_were_ordered_is_read_back():
     assert Scores.from_json(document).protocol.ordered == 40
 
 
-def test_each_direction_asks_its_gallery():
+def test_each_direction_queries_its_gallery():
     scores = scored().scores
-    asked = {
+    sides = {
         ("modality", "image_to_text"): (QUERIES.image, DATABASE.text),
         ("modality", "text_to_image"): (QUERIES.text, DATABASE.image),
         ("unified", "image_to_text"): (QUERIES.image, DATABASE.unified),
         ("unified", "text_to_image"): (QUERIES.text, DATABASE.unified),
     }
-    for (gallery, direction), (query, database) in asked.items():
+    for (gallery, direction), (query, database) in sides.items():
         assert database is not None
         alone = evaluate_codes(
             query.codes, database.codes, query.labels, database.labels
@@ -133,7 +134,7 @@ def test_without_unified_codes_there_is_one_gallery():
     scores = score_galleries("dcmh", QUERIES, database, PROTOCOL)
     assert set(scores.scores) == {"modality"}
     assert set(scores.health) == {"image", "text"}
-    with pytest.raises(SettingError, match="allow modality"):
+    with pytest.raises(SettingError, match="dcmh has no codes of whole pairs"):
         score_galleries("dcmh", QUERIES, database, PROTOCOL, galleries=["unified"])
 
 
@@ -163,6 +164,16 @@ def test_queries_without_answers_are_counted_and_left_out():
     assert some.lookup == rest.lookup
 
 
+def test_labels_may_be_sparse():
+    query, database = QUERIES.image, DATABASE.text
+    labels = sparse.csr_array(query.labels), sparse.coo_matrix(database.labels)
+    given = query.labels, database.labels
+    codes = query.codes, database.codes
+    assert evaluate_codes(*codes, *labels) == evaluate_codes(*codes, *given)
+    with pytest.raises(LabelError, match="rows of different lengths"):
+        evaluate_codes(*codes, [["dog"]] * 5 + [["dog", "cat"]], database.labels)
+
+
 def test_nothing_relevant_at_all_is_an_error():
     query, database = QUERIES.image, DATABASE.text
     with pytest.raises(LabelError, match="none of the 6 queries"):
@@ -174,21 +185,25 @@ def test_random_codes_score_chance(cutoff):
     rng = np.random.default_rng(0)
     labels = np.eye(20)[rng.integers(20, size=4000)]
     codes = binarize(rng.normal(size=(4000, 16)))
-    asked = codes[2000:], labels[:2000], labels[2000:]
-    found = evaluate_codes(codes[:2000], *asked, cutoff=cutoff)
+    database = codes[2000:], labels[:2000], labels[2000:]
+    found = evaluate_codes(codes[:2000], *database, cutoff=cutoff)
     assert found.map == pytest.approx(found.chance, rel=0.08)
     assert found.precision_at[100] == pytest.approx(found.lookup.chance, rel=0.08)
     assert found.lookup.chance == pytest.approx(0.05, abs=0.002)
     assert found.chance > (1.03 if cutoff is None else 1.8) * 0.05
 
 
-def test_progress_is_told_the_queries_done():
-    told: list[Update] = []
+def test_progress_reports_the_queries_done():
+    updates: list[Update] = []
     query, database = QUERIES.image, DATABASE.text
     evaluate_codes(
-        query.codes, database.codes, query.labels, database.labels, progress=told.append
+        query.codes,
+        database.codes,
+        query.labels,
+        database.labels,
+        progress=updates.append,
     )
-    assert [(update.done, update.total, update.unit) for update in told] == [
+    assert [(update.done, update.total, update.unit) for update in updates] == [
         (6, 6, "query")
     ]
 
@@ -262,6 +277,17 @@ def test_codes_of_any_program_are_scored():
     assert evaluate_codes(codes[0].packed, codes[1], *labels) == expected
     cut = evaluate_codes(queries.tolist(), database.tolist(), *labels, cutoff=5)
     assert cut == evaluate_codes(codes[0], codes[1], labels[0], labels[1], cutoff=5)
+
+
+def test_scores_of_one_direction_have_a_short_repr_and_show_a_table_in_a_notebook():
+    signs = np.array([[1, 1, 1, 1], [1, 1, 1, -1], [-1, -1, -1, -1]])
+    labels = [[1, 0], [1, 0], [0, 1]]
+    found = evaluate_codes(signs[:2], signs, labels[:2], labels, cutoff=3)
+    assert repr(found) == "DirectionScores(mAP 1.0000, chance 0.8056, 2 queries)"
+    html = found._repr_html_()
+    assert html.startswith("<table><tr><th>mAP</th><th>stable</th>")
+    assert html.endswith("<p>2 queries; chance 0.8056</p>")
+    assert str(found).splitlines()[0].split()[:4] == ["mAP", "stable", "best", "worst"]
 
 
 def test_scores_have_a_short_repr_and_show_all_tables_in_a_notebook():

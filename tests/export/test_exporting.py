@@ -1,17 +1,16 @@
 """Exported graphs give torch's codes, and a folder is opened under checks."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.page_blocks import read_blocks
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -33,7 +32,7 @@ from fdch.errors import (
 from fdch.export.graph import Graph
 from fdch.export.image_graphs import image_features
 from fdch.export.model import ExportedModel
-from fdch.export.writing import export_run
+from fdch.export.onnx_files import export_run
 from fdch.networks.backbones.cnnf import CNNF
 from fdch.networks.image import load
 from fdch.runs.encoding import real_outputs
@@ -85,6 +84,7 @@ def scenes_run(tmp_path_factory):
             TrainingTask(
                 "scenes:100",
                 folder / "run",
+                "fdch",
                 bits=24,
                 settings=QUICK | {"text_features": "words"},
             )
@@ -144,7 +144,7 @@ def test_nothing_is_encoded_to_nothing(exported):
 
 def test_a_fine_tuned_network_is_exported_with_its_weights(tmp_path):
     settings = {**QUICK, "finetune": "true", "image_network": "small"}
-    run = train_run(TrainingTask("scenes:80", tmp_path / "run", bits=8,
+    run = train_run(TrainingTask("scenes:80", tmp_path / "run", "fdch", bits=8,
                                  settings=settings))  # fmt: skip
     export_run(run, tmp_path / "onnx")
     pairs = PairedSet.read("scenes:80")[:12]
@@ -247,7 +247,7 @@ def test_a_larger_efficientnet_gives_the_features_of_torch():
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
-def test_the_manifest_tells_a_program_all_it_needs(folder, scenes_run):
+def test_the_manifest_has_all_that_a_program_needs(folder, scenes_run):
     facts = json.loads((folder / "export.json").read_text())
     assert facts["model"] == scenes_run.fingerprint
     assert facts["bits"] == 24
@@ -276,11 +276,14 @@ print(ExportedModel.open({str(folder)!r}).encode_texts(["red"]).bits)
 def test_the_examples_of_the_page_give_one_code(folder, tmp_path, monkeypatch):
     shutil.copytree(folder, tmp_path / "exported")
     monkeypatch.chdir(tmp_path)
-    page = PAGE.read_text("utf-8")
-    blocks = re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", page, re.MULTILINE)
+    blocks = [
+        block.code
+        for block in read_blocks(PAGE.read_text("utf-8"))
+        if block.language == "python"
+    ]
     made: list[dict[str, Any]] = [{} for _ in blocks]
     for code, names in zip(blocks, made, strict=True):
-        exec(compile(textwrap.dedent(code), PAGE.name, "exec"), names)
+        exec(compile(code, PAGE.name, "exec"), names)
     with_fdch, without = made
     assert with_fdch["codes"].packed.tolist() == without["code"].tolist()
 
@@ -324,7 +327,7 @@ def test_a_malformed_manifest_is_refused(copy, change, kind, said):
         ExportedModel.open(copy)
 
 
-def test_a_missing_export_is_told(copy, tmp_path):
+def test_a_missing_export_is_reported(copy, tmp_path):
     with pytest.raises(RunError, match="fdch export"):
         ExportedModel.open(tmp_path / "nothing")
     (copy / "image.onnx").unlink()

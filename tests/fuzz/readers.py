@@ -151,12 +151,140 @@ def read_run(content: bytes) -> None:
     read_facts(inside)
 
 
+@cache
+def whole_run(name: str) -> Path:
+    """A tiny run of a method, whose files are replaced."""
+    from tests.fuzz import tiny_runs
+
+    tiny_runs.make_run(folder() / f"run of {name}", name)
+    return folder() / f"run of {name}"
+
+
+def states() -> list[bytes]:
+    """What some methods have learned, each after the number of the method."""
+    from fdch.runs.run_files import STATE
+
+    runs = enumerate(map(whole_run, METHODS))
+    return [bytes([number]) + (run / STATE).read_bytes() for number, run in runs]
+
+
+def read_state(content: bytes) -> None:
+    """Open a run with this state, whose checksum holds, and encode with it."""
+    from tests.fuzz import tiny_runs
+
+    from fdch.runs.run_files import STATE
+
+    run = whole_run(METHODS[content[0] % len(METHODS) if content else 0])
+    tiny_runs.replace_file(run, STATE, content[1:])
+    tiny_runs.use_run(run)
+
+
+def seen_hashes() -> list[bytes]:
+    """Hashes of images, as a run keeps them."""
+    from fdch.runs.run_files import SEEN
+
+    return [(whole_run("cmfh") / SEEN).read_bytes()]
+
+
+def read_seen(content: bytes) -> None:
+    """Open a run with these hashes of images, whose checksum holds."""
+    from tests.fuzz import tiny_runs
+
+    from fdch.runs.run import open_run
+    from fdch.runs.run_files import SEEN
+
+    tiny_runs.replace_file(whole_run("cmfh"), SEEN, content)
+    open_run(whole_run("cmfh")).seen_images()
+
+
+@cache
+def whole_export() -> tuple[Path, bytes]:
+    """A tiny export, and its manifest; of a run whose files nothing replaces."""
+    from tests.fuzz import tiny_runs
+
+    from fdch.export.model import MANIFEST
+    from fdch.export.onnx_files import export_run
+    from fdch.runs.run import open_run
+
+    tiny_runs.make_run(folder() / "exported run", "cmfh")
+    export_run(open_run(folder() / "exported run"), folder() / "export")
+    return folder() / "export", (folder() / "export" / MANIFEST).read_bytes()
+
+
+def read_export(content: bytes) -> None:
+    """Open an export with this manifest, and encode with it."""
+    from tests.fuzz.tiny_runs import tiny_pairs
+
+    from fdch.export.model import MANIFEST, ExportedModel
+
+    path, pairs = whole_export()[0], tiny_pairs(3)
+    (path / MANIFEST).write_bytes(content)
+    opened = ExportedModel.open(path)
+    opened.encode_images(pairs.images)
+    opened.encode_texts(pairs.texts)
+
+
 def read_scores(content: bytes) -> None:
     """Read scores and show them."""
     from fdch.evaluation.score_files import read_scores as read
 
     found = read(write("scores.json", content))
     assert str(found) and repr(found)
+
+
+@cache
+def scored() -> Path:
+    """A folder with scores."""
+    from fdch.evaluation.score_files import save_scores
+
+    inside = folder() / "scored"
+    inside.mkdir()
+    save_scores(inside, samples.make_scores())
+    return inside
+
+
+def read_queries(content: bytes) -> None:
+    """Read these scores of single queries beside their means."""
+    from fdch.evaluation.score_files import QUERIES, SCORES, with_queries
+    from fdch.evaluation.score_files import read_scores as read
+
+    (scored() / QUERIES).write_bytes(content)
+    with_queries(read(scored() / SCORES), scored())
+
+
+@cache
+def canned_client() -> tuple[Any, list[bytes]]:
+    """A client, and what it is answered."""
+    import httpx
+
+    from fdch import Client
+
+    def answer(_: object) -> Any:
+        return httpx.Response(200 if len(answers[0]) % 4 else 400, content=answers[0])
+
+    client, answers = Client("http://127.0.0.1"), [b""]
+    transport = httpx.MockTransport(answer)
+    client._http = httpx.Client(base_url=client.url, transport=transport)
+    return client, answers
+
+
+def read_reply(content: bytes) -> None:
+    """Take these bytes for the answer to every kind of request."""
+    client, answers = canned_client()
+    answers[0] = content
+    for ask in (
+        lambda: str(client.by_text("a dog", k=3)),
+        lambda: client.by_texts(["a dog", "a cat"]),
+        lambda: client.encode_texts(["a dog"]),
+        lambda: client.item("a"),
+        lambda: client.put("a"),
+        lambda: client.index(),
+        lambda: client.is_ready(),
+    ):
+        try:
+            ask()
+        except FdchError as error:
+            _require_short(str(error))
 
 
 def read_calibration(content: bytes) -> None:
@@ -211,9 +339,9 @@ def index_folder() -> tuple[Path, bytes]:
 def open_index(path: Path) -> None:
     """Read all of an index, after its catalogue was made again from its log."""
     from fdch.codes import Codes
+    from fdch.index.storage.catalogue.recovery import rebuild_catalogue
     from fdch.index.storage.files.layout import translate_os_errors
     from fdch.index.storage.folder import CodeFolder
-    from fdch.index.storage.maintenance.recovery import rebuild_catalogue
     from fdch.index.store import Condition
 
     with translate_os_errors(path):  # as its callers do
@@ -221,7 +349,7 @@ def open_index(path: Path) -> None:
     with CodeFolder.open(path) as opened:
         codes = opened.codes(["1"]) if opened.items(["1"])[0] else None
         if isinstance(codes, Codes):
-            opened.nearest(codes, 3, [Condition("price", "<", ("2",))])
+            opened.search(codes, 3, where=[Condition("price", "<", ("2",))])
         opened.describe()
         opened.contents()
 
@@ -304,7 +432,7 @@ def read_words(content: bytes) -> None:
 
     text = content.decode("utf-8", "surrogatepass" if len(content) % 2 else "replace")
     known = Vocabulary.fit(Sentences(["a red dog", "a dog", "猫狗 猫狗"]))
-    known.known(text)
+    known.number_words(text)
     known.unknown(text)
     known.hint(text)
     known.vectors(Sentences([text]))
@@ -317,10 +445,12 @@ def _words(content: bytes) -> None:
         return
 
 
-def _json(document: object) -> list[bytes]:
-    return [json.dumps(document).encode()]
+def _json(*documents: object) -> list[bytes]:
+    return [json.dumps(document).encode() for document in documents]
 
 
+# maps, kernels, centroids, sparse codes; networks with what orders candidates
+METHODS = ("cmfh", "seph_km", "lcmh", "lssh", "fdch_plus")
 RUN = {
     "format": 1,
     "method": "fdch",
@@ -349,6 +479,35 @@ CONDITIONS = [
     b'a in ["b"]',
 ]
 WORDS = [b"a red dog", "猫狗 ÄPFEL".encode(), b"\xed\xa0\x80 x", b"1,000 don't"]
+HIT: dict[str, Any] = {
+    "id": "a",
+    "text": "a dog",
+    "image": None,
+    "labels": ["dog"],
+    "columns": {"x": 1},
+    "kind": "text",
+    "distance": 3,
+    "probability": 0.5,
+    "similar": ["b"],
+    "matched": [{"word": "dog", "start": 2, "end": 5}],
+}
+FOUND: dict[str, Any] = {
+    "query": {"text": "a"},
+    "results": [HIT],
+    "scanned": 3,
+    "milliseconds": 1.5,
+}
+FACETS = {"items": 1, "columns": {"x": [{"value": 1, "count": 1}]}, "uncounted": {}}
+REPLIES: list[dict[str, Any]] = [
+    FOUND | {"notes": ["odd"], "facets": FACETS},
+    {"batches": [FOUND, FOUND]},
+    {"codes": ["00ff"], "bits": 16, "model": "x"},
+    HIT,
+    {"created": True},
+    {"items": 3, "bits": 16, "model": "x", "method": "dch", "can_write": False},
+    {"status": "ready"},
+    {"error": {"code": "bad", "message": "no.", "hint": "Ask again."}},
+]
 SHEET = "xl/worksheets/sheet1.xml"
 
 
@@ -366,23 +525,10 @@ def _member(
     )
 
 
-def _scores() -> list[bytes]:
-    import numpy as np
+def _queries() -> list[bytes]:
+    from fdch.evaluation.score_files import QUERIES
 
-    from fdch.codes import binarize
-    from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
-
-    def coded(seed: int, items: int) -> CodedPairs:
-        rng = np.random.default_rng(seed)
-        labels = (rng.random((items, 4)) < 0.4).astype(np.uint8)
-        image, text = (binarize(rng.standard_normal((items, 6))) for _ in range(2))
-        rows = np.arange(items)
-        return CodedPairs(Coded(image, labels), Coded(text, labels), both=(rows, rows))
-
-    protocol = Protocol("d", "s", 25, 60, 10)
-    return _json(
-        score_galleries("mine", coded(0, 25), coded(1, 60), protocol).to_json()
-    )
+    return [(scored() / QUERIES).read_bytes()]
 
 
 def _calibration() -> list[bytes]:
@@ -420,7 +566,14 @@ READERS = {
     "heif": Reader(partial(samples.pictures, "HEIF"), read_picture, "pillow_heif"),
     "split": Reader(samples.splits, read_split),
     "run": Reader(lambda: _json(RUN), read_run),
-    "scores": Reader(_scores, read_scores),
+    "state": Reader(states, read_state, "torch"),
+    "seen": Reader(seen_hashes, read_seen, "torch"),
+    "export": Reader(lambda: [whole_export()[1]], read_export, "onnxruntime"),
+    "scores": Reader(lambda: _json(samples.make_scores().to_json()), read_scores),
+    "queries": Reader(_queries, read_queries),
+    "reply": Reader(
+        lambda: [json.dumps(each).encode() for each in REPLIES], read_reply, "httpx"
+    ),
     "calibration": Reader(_calibration, read_calibration),
     "settings": Reader(lambda: [SETTINGS], read_settings, "torch"),
     "dataset": Reader(lambda: _json(STATE), read_dataset),

@@ -1,7 +1,7 @@
 """Attack one reader, or all in turn, for some seconds: `python -m tests.fuzz.run csv`.
 
-With atheris (`pip install --constraint constraints.txt atheris`, Linux) the attack is
-guided by coverage; without it, or with --plain, whole samples are changed at random.
+With atheris, which `make venv` installs on Linux, the attack is guided by coverage;
+without it, or with --plain, whole samples are changed at random.
 What is found is kept as a file, and read again with --replay FILE.
 """
 
@@ -11,12 +11,15 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.fuzz.corpus import read_corpus
+from tests.fuzz.limits import MAX_SECONDS, limit_seconds
+
 MEMORY_MB = 3000
-SECONDS_EACH = 30
 COMPILED = (
     "fdch.evaluation.counting.numba_engine",
     "fdch.index.search",
@@ -64,8 +67,8 @@ def attack_all(seconds: int, guided: bool, found: Path) -> int:
         if done.returncode:
             failed.append(name)
             steps = ("#", "stat::")  # of atheris, not of what it found
-            told = [line for line in lines if not line.startswith(steps)]
-            print("\n".join(told[-40:]), flush=True)
+            findings = [line for line in lines if not line.startswith(steps)]
+            print("\n".join(findings[-40:]), flush=True)
     print(f"findings in: {', '.join(failed) or 'none'}")
     return len(failed)
 
@@ -76,14 +79,15 @@ def attack_plain(name: str, seconds: int, seed: int, found: Path) -> None:
     from tests.fuzz.readers import READERS, check
 
     faulthandler.enable()
-    rng, samples = random.Random(seed), READERS[name].samples()
+    rng, samples = random.Random(seed), READERS[name].samples() + read_corpus(name)
     end, cases, refused = time.monotonic() + seconds, 0, 0
     found.mkdir(parents=True, exist_ok=True)
     path = found / f"{name}-last"
     while time.monotonic() < end:
         content = mutate(rng.choice(samples), rng, rng.choice(samples))
         path.write_bytes(content)  # stays if the process dies
-        refused += check(name, content)
+        with limit_seconds():
+            refused += check(name, content)
         cases += 1
     path.unlink(missing_ok=True)
     print(f"Done {cases} cases in {seconds} s, {refused} refused")
@@ -91,27 +95,35 @@ def attack_plain(name: str, seconds: int, seed: int, found: Path) -> None:
 
 def attack_guided(name: str, seconds: int, seed: int, found: Path) -> None:
     """Let atheris look for bytes that reach new lines."""
+    start = prepare_guided(name)
+    from tests.fuzz.readers import READERS
+
+    corpus = found / "corpus" / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, content in enumerate(READERS[name].samples() + read_corpus(name)):
+        (corpus / f"sample-{number}").write_bytes(content)
+    options = [f"-max_total_time={seconds}", f"-seed={seed + 1}", "-max_len=200000"]
+    options += [f"-rss_limit_mb={MEMORY_MB}", f"-timeout={MAX_SECONDS}"]
+    options += [f"-artifact_prefix={found}/{name}-", "-print_final_stats=1"]
+    start([sys.argv[0], *options, str(corpus)])
+
+
+def prepare_guided(name: str) -> Callable[[list[str]], None]:
+    """Import all that a reader needs, its lines counted; give what starts libFuzzer."""
     import atheris
 
     with atheris.instrument_imports(include=["fdch"], exclude=list(COMPILED)):
         from tests.fuzz.readers import READERS, check
 
         for sample in READERS[name].samples():
-            with suppress(Exception):  # import all that reading needs
+            with suppress(Exception):
                 check(name, sample)
-    found.mkdir(parents=True, exist_ok=True)
-    corpus = found / "corpus" / name
-    corpus.mkdir(parents=True, exist_ok=True)
-    for number, sample in enumerate(READERS[name].samples()):
-        (corpus / f"sample-{number}").write_bytes(sample)
-    options = [f"-max_total_time={seconds}", f"-seed={seed + 1}", "-max_len=200000"]
-    options += [f"-rss_limit_mb={MEMORY_MB}", f"-timeout={SECONDS_EACH}"]
-    options += [f"-artifact_prefix={found}/{name}-", "-print_final_stats=1"]
-    atheris.Setup(
-        [sys.argv[0], *options, str(corpus)],
-        lambda content: _discard(check(name, content)),
-    )
-    atheris.Fuzz()
+
+    def start(command: list[str]) -> None:
+        atheris.Setup(command, lambda content: _discard(check(name, content)))
+        atheris.Fuzz()  # ends the process
+
+    return start
 
 
 def _discard(_: object) -> None:

@@ -6,9 +6,13 @@ import tarfile
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
+
+if TYPE_CHECKING:
+    from fdch.evaluation.scores import Scores
 
 ROWS = [
     {"id": "1", "text": "a red dog", "labels": ["dog", "red"], "price": 3},
@@ -259,3 +263,19 @@ def make_index(folder: Path) -> None:
     ]
     with CodeFolder.create(folder, 16, "model") as made:
         made.add(items, Codes(np.eye(3, 2, dtype=np.uint8), 16))
+
+
+def make_scores() -> "Scores":
+    """Score random codes."""
+    from fdch.codes import binarize
+    from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
+
+    def coded(seed: int, items: int) -> CodedPairs:
+        rng = np.random.default_rng(seed)
+        labels = (rng.random((items, 4)) < 0.4).astype(np.uint8)
+        image, text = (binarize(rng.standard_normal((items, 6))) for _ in range(2))
+        rows = np.arange(items)
+        return CodedPairs(Coded(image, labels), Coded(text, labels), both=(rows, rows))
+
+    protocol = Protocol("d", "s", 25, 60, 10)
+    return score_galleries("mine", coded(0, 25), coded(1, 60), protocol)

@@ -1,10 +1,14 @@
 """Codes and items that the tests of index folders share."""
 
+import hashlib
 import shutil
+from contextlib import contextmanager
 
 import numpy as np
+import pytest
 
 from fdch.codes import Codes
+from fdch.index.search import buckets, groups
 from fdch.index.store import Item
 
 
@@ -27,6 +31,27 @@ def copying(run):
         return "model"
 
     return write
+
+
+def upload_picture(index, id, content):
+    """Put a picture into an index as `fdch serve` does; give its path."""
+    digest = hashlib.blake2b(id.encode() + b"\0" + content, digest_size=16)
+    path = index / "pictures" / f"{digest.hexdigest()}.jpg"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    return str(path)
+
+
+@contextmanager
+def tables_for_few_rows():
+    """Let compaction make a grouping and buckets even where they do not pay."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buckets, "MIN_ROWS", 1)
+        patch.setattr(buckets, "MIN_WIDTH", 2)
+        patch.setattr(groups, "MIN_ROWS", 1)
+        patch.setattr(groups, "ROWS_PER_GROUP", 8)
+        patch.setattr(groups, "MAX_COMPARED", 1.0)
+        yield
 
 
 def sample_items(count, first=0):

@@ -1,6 +1,7 @@
 """Types of columns: found once, kept with the index, settable."""
 
 import sqlite3
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,12 +11,17 @@ from tests.index.store_samples import random_codes
 
 from fdch.errors import DamagedIndex, DataError, SettingError
 from fdch.index.column_types import (
+    compare_dates,
     describe_column,
     find_type,
     find_types,
+    nearest_meaning,
     read_date,
+    read_truth,
     read_types,
+    require_typed_columns,
     sort_key,
+    truth_spellings,
     type_of,
 )
 from fdch.index.conditions import parse_condition
@@ -24,6 +30,8 @@ from fdch.index.storage.files.records import About
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance.repair import repair_folder
 from fdch.index.store import Item
+
+OPERATORS = ("<", "<=", ">", ">=", "=")
 
 
 def prices(count, first=0):
@@ -60,6 +68,11 @@ def test_a_column_has_the_type_of_most_of_its_cells(cells, type):
     assert find_types({"x": cells}).get("x") == type
 
 
+def test_empty_cells_may_be_more_than_all_others():
+    found = describe_column([("a", 1), ("b", None), ("c", None), ("d", None)])
+    assert found is not None and found.counts == {"number": 1, "empty": 3}
+
+
 def test_no_cell_gives_no_type():
     assert find_type({}) is None
     assert describe_column([("a", None)]) is None
@@ -93,7 +106,7 @@ def test_types_can_be_chosen_and_changed(tmp_path):
         assert folder.describe()["commit"] == commit
         assert folder.types() == {"price": "number", "later": "date"}
         with pytest.raises(DataError, match="is no number"):
-            folder.nearest(random_codes(1), 1, [parse_condition("price<cheap")])
+            folder.search(random_codes(1), 1, where=[parse_condition("price<cheap")])
         assert folder.verify().is_clean
 
 
@@ -173,6 +186,136 @@ def test_sqlite_reads_dates_as_python_does(text):
     [[is_date]] = connection.execute(query, (text,)).fetchall()
     connection.close()
     assert bool(is_date) == (type_of(text) == "date"), text
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("2024", "2025-01-01"),
+        ("2024-02", "2024-03-01"),
+        ("2024-12", "2025-01-01"),
+        ("2024-02-28", "2024-02-29"),
+        ("2024-12-31", "2025-01-01"),
+        ("2024-02-28T12:30", "2024-02-28T12:30"),
+        ("0002", "0003-01-01"),
+        ("9998-12-31", "9999-01-01"),
+    ],
+)
+def test_a_date_is_all_of_its_period(text, end):
+    period = read_date(text)
+    assert period is not None
+    assert period.end == datetime.fromisoformat(end).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["0001-05-01", "9999", "2024-00", "24-05-01", "x2024"])
+def test_what_is_no_date_is_not_read(text):
+    assert read_date(text) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "operators"),
+    [
+        ("2024-04-30T23:59", "< <="),
+        ("2024-04", "< <="),
+        ("2024-05-01", "<= >= ="),
+        ("2024-05-01T23:59", "<= >= ="),
+        ("2024-05", "<= >="),  # begins with the day, and ends later
+        ("2024-05-02", "> >="),
+    ],
+)
+def test_dates_are_compared_with_all_of_a_day(cell, operators):
+    found, day = read_date(cell), read_date("2024-05-01")
+    assert found is not None and day is not None
+    fulfilled = [each for each in OPERATORS if compare_dates(found, each, day)]
+    assert fulfilled == operators.split()
+
+
+def test_a_time_of_day_equals_itself():
+    time = read_date("2024-05-01T12:30")
+    assert time is not None
+    assert [each for each in OPERATORS if compare_dates(time, each, time)] == [
+        *("<=", ">=", "="),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "truth"),
+    [
+        *((each, True) for each in ("true", "YES", "1", 1, 1.0)),
+        *((each, False) for each in ("False", "no", "0", 0)),
+        *((each, None) for each in ("2", 2, 0.5, "on", "")),
+    ],
+)
+def test_truth_is_read_in_words_and_digits(value, truth):
+    assert read_truth(value) is truth
+
+
+def test_truth_has_these_spellings():
+    words = ("false", "False", "FALSE", "no", "No", "NO")
+    assert truth_spellings(False) == (*words, 0)
+    assert truth_spellings(True)[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "meant"),
+    [
+        ("number", "12,50 €", "'x<12.50'"),
+        ("number", "1,234.5", "'x<1234.5'"),
+        ("number", "1.234,5", "'x<1234.5'"),
+        ("number", "1 000", "'x<1000'"),
+        ("number", "$20", "'x<20'"),
+        ("number", "2O", "'x<20'"),
+        ("number", "\N{MINUS SIGN}3", "'x<-3'"),
+        ("number", "1,2,3", ""),
+        ("number", "cheap", ""),
+        ("number", "10..20", "'x>=10' and 'x<=20'"),
+        ("number", "1,5 to 2,5", "'x>=1.5' and 'x<=2.5'"),
+        ("date", "'2024-05-01'", "'x<2024-05-01'"),
+        ("date", "1.5.2024", "'x<2024-05-01'"),
+        ("date", "20241231", "'x<2024-12-31'"),
+        ("date", "2024/12/31", "'x<2024-12-31'"),
+        ("date", "31 December 2024", "'x<2024-12-31'"),
+        ("date", "Jan 2024", "'x<2024-01'"),
+        ("date", "5/24", ""),
+        ("date", "1 2 3 2024", ""),
+        ("date", "2024-01 to 2024-03", "'x>=2024-01' and 'x<=2024-03'"),
+        ("boolean", "ja", "'x<true'"),
+        ("boolean", "off", "'x<false'"),
+        ("boolean", "flase", "'x<false'"),
+        ("boolean", "perhaps", ""),
+    ],
+)
+def test_what_was_probably_meant_is_found(type, value, meant):
+    assert nearest_meaning("x", "<", value, type) == meant
+
+
+def test_numbers_are_sorted_before_texts():
+    cells: list[Any] = ["b", 10, "9", "a", None]
+    keys = {cell: sort_key("text", cell) for cell in cells}
+    assert keys.pop(None) is None
+    assert sorted(keys, key=lambda cell: keys[cell] or ()) == ["9", 10, "a", "b"]
+
+
+def test_cells_are_listed_up_to_twenty():
+    cells = [(f"{i}", f"x{i}") for i in range(25)] + [(f"n{i}", i) for i in range(200)]
+    found = describe_column(cells)
+    assert found is not None
+    assert list(found.misfits) == [(f"{i}", f"x{i}") for i in range(20)]
+    assert list(found.examples) == ["0", "1", "2"]
+    assert found.counts == {"number": 200, "text": 25}
+
+
+def test_types_of_unknown_columns_are_refused():
+    known = ["label", *(f"column {i}" for i in range(21))]
+    require_typed_columns(["column 20"], known)
+    with pytest.raises(DataError, match="'label', which no item has"):
+        require_typed_columns(["label"], known)
+    with pytest.raises(DataError, match=r"'column 19', \.\.\.\.$"):
+        require_typed_columns(["x"], known)
+    with pytest.raises(DataError, match=r"'column 19'\.$"):
+        require_typed_columns(["x"], known[:-1])
+    with pytest.raises(DataError, match="Columns are: none"):
+        require_typed_columns(["x"], ["label"])
 
 
 def test_times_are_compared_across_zones():

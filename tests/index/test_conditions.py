@@ -37,6 +37,7 @@ from fdch.index.store import Condition
         # quotes that do not stand around the whole are like any other letter
         ('x="Jaws" film', "x", "=", ('"Jaws" film',)),
         ('x=6"', "x", "=", ('6"',)),
+        ("x=\u201c\u201d", "x", "=", ("\u201c\u201d",)),  # around nothing
         ('"a" b=c', '"a" b', "=", ("c",)),
         ('x in 5", 6"', "x", "in", ('5"', '6"')),
         ('x in "a" b, c', "x", "in", ('"a" b', "c")),
@@ -84,6 +85,7 @@ def test_many_spaces_say_nothing():
 
 
 def test_endless_conditions_are_refused():
+    assert parse_condition("a=" + "x" * 9998).values == ("x" * 9998,)
     with pytest.raises(SettingError, match="10,000 is the most"):
         parse_condition("a=" + "x" * 10_000)
 
@@ -124,6 +126,29 @@ def test_plain_conditions_are_written_plainly():
 def test_a_wrong_escape_is_explained(text):
     with pytest.raises(SettingError, match="a backslash"):
         parse_condition(text)
+
+
+def test_a_suggestion_has_fewer_than_three_hundred_letters():
+    for letters, has_hint in ((295, True), (296, False), (400, False)):
+        with pytest.raises(SettingError) as caught:
+            parse_condition("a==" + "x" * letters)
+        assert ("did you mean" in str(caught.value)) == has_hint
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x" * 101, "'" + "x" * 100 + "' is not"),
+        (r'a="\d' + "x" * 101 + '"', r'"\d' + "x" * 97 + " in the condition 'a="),
+        (r'a="\d' + "x" * 101 + '"', r"""'a="\d""" + "x" * 95 + "' cannot be read"),
+        ("a=\udcff" + "x" * 101, "xxx' holds half"),
+    ],
+)
+def test_of_a_long_condition_a_hundred_letters_are_shown(text, shown):
+    with pytest.raises(SettingError) as caught:
+        parse_condition(text)
+    assert shown in str(caught.value)
+    assert "x" * 101 not in str(caught.value)
 
 
 @pytest.mark.parametrize("operator", ["~", "==", "> 0 OR 1=1 --", ""])

@@ -25,8 +25,8 @@ from fdch.errors import DataError, LabelError, NotFitted, SettingError
 from fdch.evaluation import evaluate_codes
 from fdch.methods import _base
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import search_space
-from fdch.methods._space import Choice
+from fdch.methods._settings.assignments import search_space
+from fdch.methods._settings.space import Choice
 from fdch.progress import Update
 from fdch.runs.run import open_run, save_run
 from fdch.training import batches

@@ -353,7 +353,7 @@ def test_one_pair_is_refused(pairs):
         FDCH(**SMALL).fit(pairs[:1])
 
 
-def test_a_full_batch_is_nothing_to_tell_of(pairs, caplog):
+def test_a_full_batch_is_not_reported(pairs, caplog):
     FDCH(**SMALL).fit(pairs[:40])
     assert not caplog.text
 

@@ -6,7 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from fdch.errors import SettingError
-from fdch.methods._ranges import require_not_negative, require_positive, require_share
+from fdch.methods._settings.checks import (
+    require_not_negative,
+    require_positive,
+    require_share,
+)
 
 settings = SimpleNamespace(one=1, half=0.5, zero=0, below=-2.0, nothing=math.nan)
 

@@ -15,7 +15,7 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures
 from fdch.data.texts import WordVectors
 from fdch.evaluation import DIRECTIONS, code_health
-from fdch.methods._settings import configure, parse_assignments
+from fdch.methods._settings.assignments import configure, parse_assignments
 
 SEEDS = (0, 1, 2)
 CHANCE = 0.358
@@ -52,7 +52,7 @@ ROWS = [
 
 @cache
 def generate(seed):
-    """2,600 pairs: the first 1,000 train, the last 200 ask the first 2,400."""
+    """2,600 pairs: the first 1,000 train, the last 200 query the first 2,400."""
     rng = np.random.default_rng(seed)
     items, classes = 2600, 10
     Y = rng.random((items, classes)) < [0.35, 0.30, 0.20, *[0.12] * 7]

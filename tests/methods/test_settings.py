@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_type_hints
 
 import numpy as np
 import pytest
@@ -10,7 +10,13 @@ import pytest
 from fdch import methods
 from fdch.errors import DataError, SettingError
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import configure, parse_assignments, setting_names
+from fdch.methods._settings.assignments import (
+    configure,
+    parse_assignments,
+    setting_names,
+)
+from fdch.methods._settings.checks import find_mismatch
+from fdch.methods._settings.descriptions import setting_descriptions
 
 
 @dataclass
@@ -61,7 +67,7 @@ def test_a_setting_in_text_wins_over_a_given_one():
     assert configure(Toy, {"bits": "32"}, bits=16).bits == 32
 
 
-def test_every_problem_is_told_at_once():
+def test_every_problem_is_reported_at_once():
     wrong = {
         "epoch": "3",
         "weight": "heavy",
@@ -189,6 +195,15 @@ def test_every_default_can_be_written_as_text(name):
     assert asdict(configure(method, texts)) == asdict(method())
 
 
+@pytest.mark.parametrize("name", methods.names())
+def test_docstrings_offer_auto_where_settings_take_it(name):
+    method = methods.load(name)
+    types = get_type_hints(method)
+    for setting, meaning in setting_descriptions(method).items():
+        if '"auto"' in meaning:
+            assert not find_mismatch("auto", types[setting]), setting
+
+
 def test_an_unknown_method_is_named_with_the_nearest():
     with pytest.raises(SettingError, match=r"'fdhc'; did you mean 'fdch'\? There are"):
         methods.load("fdhc")
@@ -203,8 +218,17 @@ def test_private_files_are_no_methods():
         methods.load("_base")
 
 
+def test_none_leaves_a_number_to_the_data_in_python():
+    method: Any = methods.load("fdch")
+    assert method(stage_one_epochs=None).stage_one_epochs is None
+    with pytest.raises(SettingError, match="'auto': expected a whole number, or None"):
+        method(stage_one_epochs="auto")
+
+
 def test_auto_leaves_a_setting_to_the_data():
     made = configure(methods.load("fdch"), {"image_dropout": "auto", "batch_size": "9"})
     assert asdict(made)["image_dropout"] is None
+    with pytest.raises(SettingError, match="=much: expected a number, or auto"):
+        configure(methods.load("fdch"), {"image_dropout": "much"})
     with pytest.raises(SettingError, match="batch_size=auto: expected a whole number"):
         configure(methods.load("fdch"), {"batch_size": "auto"})

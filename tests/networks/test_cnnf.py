@@ -9,7 +9,13 @@ from torch.nn import functional
 
 from fdch.errors import DataError, MissingFile
 from fdch.networks.backbones import matconvnet
-from fdch.networks.backbones.cnnf import CNNF, WIDTHS, load_weights, pool
+from fdch.networks.backbones.cnnf import (
+    CNNF,
+    WIDTHS,
+    convolve_blocks,
+    load_weights,
+    pool,
+)
 from fdch.networks.initialization import initialize
 
 NARROW = (4, 6, 5, 5, 6, 12, 10)
@@ -105,6 +111,22 @@ def test_layers_give_the_sizes_of_the_table():
     sides = [54, 27, 13, 13, 13]
     convolved = [(2, w, s, s) for w, s in zip(NARROW, sides, strict=False)]
     assert seen == [*convolved, (2, 12), (2, 10)]
+
+
+def test_blocks_give_the_convolution_with_a_stride_and_its_gradient():
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(256, (2, 32, 32, 3), dtype=torch.uint8, generator=generator)
+    mean = 255 * torch.rand(32, 32, 3, generator=generator, dtype=torch.float64)
+    weight = torch.randn(5, 3, 11, 11, generator=generator, dtype=torch.float64)
+    weight.requires_grad_()
+    found = convolve_blocks(pixels, mean, weight, stride=4)
+    planes = (pixels - mean).permute(0, 3, 1, 2)
+    expected = functional.conv2d(planes, weight, stride=4)
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn(found.shape, generator=generator, dtype=torch.float64)
+    (one,) = torch.autograd.grad((found * weights).sum(), weight)
+    (other,) = torch.autograd.grad((expected * weights).sum(), weight)
+    torch.testing.assert_close(one, other)
 
 
 def test_pool_after_conv1_overhangs_below_and_right_only():

@@ -7,7 +7,7 @@ from fdch.errors import SettingError
 from fdch.networks.dropout import Dropout, WordDropout, draw_mask
 
 
-def test_about_the_asked_share_is_dropped_and_the_rest_kept_as_it_is():
+def test_about_the_requested_share_is_dropped_and_the_rest_unchanged():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         dropped = WordDropout(0.3)(torch.ones(100, 100))

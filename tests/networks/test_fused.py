@@ -5,9 +5,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fdch.networks.backbones.fused import can_fuse, frozen_norm
-from fdch.networks.backbones.response_norm import response_norm
+from fdch.networks.backbones.cnnf import CNNF
+from fdch.networks.backbones.fused import activate, can_fuse, frozen_norm, max_pool
 from fdch.networks.image import load
+from fdch.networks.initialization import initialize
 
 # a step of bfloat16 is 2**-8 of a value
 TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
@@ -30,6 +31,14 @@ def draw_norm(channels):
     return norm
 
 
+def draw_network(name):
+    if name != "cnnf":
+        return load(name)
+    network = CNNF()
+    initialize(network, "he", torch.Generator().manual_seed(0))
+    return network
+
+
 def apart(found, expected):
     found, expected = found.detach().double(), expected.detach().double()
     return float((found - expected).norm() / expected.norm())
@@ -49,16 +58,45 @@ def compare(fused, plain, inputs, tolerance):
 
 
 @pytest.mark.device
-@pytest.mark.parametrize(("channels", "dtype"), KINDS)
-def test_response_norm_equals_the_formula_in_float64(channels, dtype):
-    def formula(planes):
+@pytest.mark.parametrize(("channels", "dtype"), [*KINDS, (256, torch.float32)])
+@pytest.mark.parametrize("is_normalized", [True, False])
+@pytest.mark.parametrize("batch", [1, 5])
+def test_activation_equals_the_formula_in_float64(
+    channels, dtype, is_normalized, batch
+):
+    def formula(planes, bias):
+        planes = functional.relu(planes + bias[:, None, None])
+        if not is_normalized:
+            return planes
         padded = functional.pad(planes.square(), (0, 0, 0, 0, 2, 2))
         total = sum(padded[:, i : i + channels] for i in range(5))
         return planes / (2 + 1e-4 * total) ** 0.75
 
-    planes = draw(5, channels, 9, 13, dtype=dtype, scale=100)
+    planes = draw(batch, channels, 9, 13, dtype=dtype, scale=100)
+    bias = (50 * torch.randn(channels, device="cuda")).requires_grad_()
     assert can_fuse(planes)
-    compare(response_norm, formula, [planes], TOLERANCES[dtype])
+
+    def fused(planes, bias):
+        return activate(planes, bias, is_normalized)
+
+    compare(fused, formula, [planes, bias], TOLERANCES[dtype])
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(("channels", "dtype"), KINDS)
+@pytest.mark.parametrize("sides", [(54, 54), (27, 27), (13, 13), (8, 5), (2, 2)])
+@pytest.mark.parametrize("has_ties", [True, False])
+def test_max_pool_equals_torchs(channels, dtype, sides, has_ties):
+    planes = draw(3, channels, *sides, dtype=dtype)
+    if has_ties:
+        planes = planes.detach().round().requires_grad_()
+    found = max_pool(planes)
+    expected = functional.max_pool2d(planes, 3, stride=2, ceil_mode=True)
+    assert torch.equal(found, expected)
+    weights = torch.randint_like(found, -3, 4)  # whose sums are exact
+    (one,) = torch.autograd.grad(found, planes, weights)
+    (other,) = torch.autograd.grad(expected, planes, weights)
+    assert torch.equal(one, other)
 
 
 @pytest.mark.device
@@ -88,14 +126,16 @@ def test_frozen_norm_equals_torchs_layers_in_float64(channels, dtype, kind):
 
 @pytest.mark.device
 @torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-def test_gradients_of_a_whole_network_equal_those_of_torchs_layers(monkeypatch):
-    network = load("efficientnet_lite0").cuda()
+@pytest.mark.parametrize("name", ["cnnf", "efficientnet_lite0"])
+def test_gradients_of_a_whole_network_equal_those_of_torchs_layers(monkeypatch, name):
+    network = draw_network(name).cuda().to(memory_format=torch.channels_last)
     pixels = torch.randint(256, (4, 224, 224, 3), dtype=torch.uint8, device="cuda")
     results = []
     for is_fused in (True, False):
         if not is_fused:
+            module = "cnnf" if name == "cnnf" else "efficientnet"
             monkeypatch.setattr(
-                "fdch.networks.backbones.efficientnet.can_fuse", lambda _: False
+                f"fdch.networks.backbones.{module}.can_fuse", lambda _: False
             )
         outputs = network(pixels)
         loss = outputs.square().sum()

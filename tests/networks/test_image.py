@@ -79,7 +79,7 @@ def test_same_generator_seed_gives_the_same_network():
     assert one == same != other
 
 
-def test_fingerprint_tells_names_and_every_weight_apart():
+def test_fingerprint_distinguishes_names_and_every_weight():
     network = load("small")
     before = network.fingerprint
     assert len(bytes.fromhex(before)) == 16

@@ -44,7 +44,7 @@ def test_pixels_are_scaled_by_mean_and_deviation():
     assert (describe("means").size, describe("means").width) == (4, 3)
 
 
-def test_weights_size_scaling_and_revision_tell_networks_apart():
+def test_weights_size_scaling_and_revision_distinguish_networks():
     def doubled():
         module = Means()
         nn.init.constant_(module.weight, 4)

@@ -32,7 +32,7 @@ def test_features_of_random_weights_have_a_useful_scale():
     assert 0.05 < features.std().item() < 5
 
 
-def test_a_few_steps_tell_bright_from_dark():
+def test_a_few_steps_separate_bright_from_dark():
     network = load("small", generator=torch.Generator().manual_seed(1))
     module = FineTunedNetwork(network, ImageHead(network.width, 1)).train()
     batch = pixels(16) // 2

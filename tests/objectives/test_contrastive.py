@@ -1,4 +1,4 @@
-"""InfoNCE between halves of pairs, and keys told from others."""
+"""InfoNCE between halves of pairs, and keys distinguished from others."""
 
 import math
 

@@ -15,20 +15,20 @@ def terms(**values):
 
 
 def test_the_papers_sum_is_divided_by_all_pairs_of_the_batch():
-    loss, told = WeightedSum("paper", items=50)(
+    loss, reported = WeightedSum("paper", items=50)(
         10, terms(pairwise=(1.0, 1000.0)), terms(quantization=(3.0, 500.0))
     )
-    assert told["pairwise"].item() == pytest.approx(1000 / 500)
-    assert told["quantization"].item() == pytest.approx(3 * 500 / 500)
+    assert reported["pairwise"].item() == pytest.approx(1000 / 500)
+    assert reported["quantization"].item() == pytest.approx(3 * 500 / 500)
     assert loss.item() == pytest.approx(5)
 
 
 def test_per_term_divides_single_items_by_the_batch_alone():
-    loss, told = WeightedSum("per_term", items=50)(
+    loss, reported = WeightedSum("per_term", items=50)(
         10, terms(pairwise=(1.0, 1000.0)), terms(quantization=(3.0, 500.0))
     )
-    assert told["pairwise"].item() == pytest.approx(2)
-    assert told["quantization"].item() == pytest.approx(3 * 500 / 10)
+    assert reported["pairwise"].item() == pytest.approx(2)
+    assert reported["quantization"].item() == pytest.approx(3 * 500 / 10)
     assert loss.item() == pytest.approx(152)
 
 
@@ -49,21 +49,21 @@ def test_a_weight_per_term_is_n_times_that_weight_in_the_paper(
     assert one.item() == pytest.approx(other.item(), rel=1e-5)
 
 
-def test_gradients_reach_the_loss_and_not_what_is_told():
+def test_gradients_reach_the_loss_and_not_what_is_reported():
     total = torch.tensor(4.0, requires_grad=True)
-    loss, told = WeightedSum("paper", 2)(2, {"pairwise": (2.0, total)}, {})
+    loss, reported = WeightedSum("paper", 2)(2, {"pairwise": (2.0, total)}, {})
     loss.backward()
     assert total.grad is not None
     assert total.grad.item() == pytest.approx(2 / 4)
-    assert not told["pairwise"].requires_grad
+    assert not reported["pairwise"].requires_grad
 
 
 @pytest.mark.parametrize("reduction", ["paper", "per_term"])
 def test_means_are_divided_no_further(reduction):
-    _, told = WeightedSum(reduction, items=50)(
+    _, reported = WeightedSum(reduction, items=50)(
         10, terms(pairwise=(1.0, 1.0)), {}, terms(decorrelation=(2.0, 3.0))
     )
-    assert told["decorrelation"].item() == 6
+    assert reported["decorrelation"].item() == 6
 
 
 def test_a_single_kind_of_term_is_enough():

@@ -34,15 +34,15 @@ def evaluated(pairs, bits=16, galleries=("modality", "unified")):
     random = np.random.default_rng(0)
     query, database = pairs[:20], pairs[20:]
     protocol = Protocol(pairs.fingerprint, "given", len(query), len(database), 30)
-    asking, held = encoded(query, bits, random), encoded(database, bits, random)
+    queries, held = encoded(query, bits, random), encoded(database, bits, random)
     scores = score_galleries(
         "fdch",
-        asking.with_labels(query.labels),
+        queries.with_labels(query.labels),
         held.with_labels(database.labels),
         protocol,
         galleries=galleries,
     )
-    return Evaluation(scores, query, database, asking, held)
+    return Evaluation(scores, query, database, queries, held)
 
 
 @pytest.fixture(scope="session")

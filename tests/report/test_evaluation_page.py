@@ -94,7 +94,7 @@ def test_every_score_is_there(page, evaluation):
 
 def test_probabilities_are_shown_where_there_are_any(page, run, evaluation, tmp_path):
     assert "Probabilities" not in "".join(read(page).text)
-    held = measure_reliability([0.93, 0.71], [1, 0])
+    held = measure_reliability([[0.93, 0.71]], [[1, 0]])
     reliability = {"modality": {"text_to_image": held}}
     write_report(
         tmp_path / "page.html", run, replace(evaluation, reliability=reliability)
@@ -107,7 +107,7 @@ def test_probabilities_are_shown_where_there_are_any(page, run, evaluation, tmp_
 
 def test_health_training_and_counts_are_there(page, run):
     shown = "".join(read(page).text)
-    for told in (
+    for fact in (
         "largest bucket",
         "learning_rate=0.5",
         run.fingerprint,
@@ -116,7 +116,7 @@ def test_health_training_and_counts_are_there(page, run):
         "in 1.5 seconds",
         "3 query texts have no word that the method knows",
     ):
-        assert told in shown
+        assert fact in shown
     assert "weight_decay" not in shown
 
 
@@ -182,16 +182,14 @@ def test_light_dark_and_small_screens_are_provided_for(page):
 
 
 @pytest.mark.parametrize("gone", ["data", "versions", "seconds", "split"])
-def test_a_run_that_does_not_tell_its_training_is_damaged(
-    run, evaluation, tmp_path, gone
-):
+def test_a_run_without_its_training_data_is_damaged(run, evaluation, tmp_path, gone):
     facts = {name: value for name, value in run.facts.items() if name != gone}
     with pytest.raises(DamagedRun, match=r"run\.json' has missing or unfit"):
         write_report(tmp_path / "page.html", replace(run, facts=facts), evaluation)
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
-def test_a_missing_package_is_told_and_nothing_written(
+def test_a_missing_package_is_reported_and_nothing_written(
     run, evaluation, tmp_path, monkeypatch, package
 ):
     monkeypatch.setitem(sys.modules, package, None)
@@ -200,6 +198,6 @@ def test_a_missing_package_is_told_and_nothing_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_that_cannot_be_written_is_told(run, evaluation, tmp_path):
+def test_a_page_that_cannot_be_written_is_reported(run, evaluation, tmp_path):
     with pytest.raises(RunError, match="could not be written"):
         write_report(tmp_path / "no" / "report.html", run, evaluation)

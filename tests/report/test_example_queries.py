@@ -14,12 +14,12 @@ from fdch.report.evaluation_page import draw_examples
 @pytest.mark.parametrize("direction", ["image_to_text", "text_to_image"])
 @pytest.mark.parametrize("gallery", ["modality", "unified"])
 def test_answers_are_the_nearest_in_order(evaluation, direction, gallery):
-    asking = getattr(evaluation.query_codes, direction.split("_to_")[0])
+    queries = getattr(evaluation.query_codes, direction.split("_to_")[0])
     held = evaluation.database_codes.unified
     if gallery == "modality":
         held = getattr(evaluation.database_codes, direction.split("_to_")[1])
     for example in draw_examples(evaluation, direction, gallery=gallery, answers=60):
-        away = hamming_distances(asking[example.query], held)[0]
+        away = hamming_distances(queries[example.query], held)[0]
         expected = sorted(range(60), key=lambda row: (away[row], row))
         assert [found.row for found in example.found] == expected
         assert [found.distance for found in example.found] == away[expected].tolist()
@@ -48,7 +48,7 @@ def test_more_examples_than_queries_are_all_queries(evaluation):
     assert [example.query for example in drawn] == list(range(20))
 
 
-def test_rows_without_the_side_asked_for_are_not_found(evaluation):
+def test_rows_without_the_requested_side_are_not_found(evaluation):
     codes = evaluation.database_codes
     has_text = np.arange(60) >= 50
     fewer = replace(codes, text=codes.text[50:], has_text=has_text)

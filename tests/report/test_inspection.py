@@ -19,11 +19,11 @@ from fdch.report.inspection import Range, inspect_pairs, label_chance, write_ins
 
 
 def slow_chance(labels):
-    """Mean average precision of each pair's search at random, and how many ask."""
+    """Mean average precision of each pair's search at random, and their number."""
     scores = []
-    for i, asking in enumerate(labels):
+    for i, query in enumerate(labels):
         others = np.delete(labels, i, axis=0)
-        relevant = (others & asking).any(axis=1)
+        relevant = (others & query).any(axis=1)
         n, r = len(relevant), int(relevant.sum())
         if r:  # a relevant item at rank j has, in the mean, its share of those ahead
             ahead = [(j - 1) * (r - 1) / max(n - 1, 1) for j in range(1, n + 1)]
@@ -60,7 +60,7 @@ def test_there_is_no_chance_without_two_pairs_that_share_a_label():
         assert label_chance(labels, np.random.default_rng(0)) is None
 
 
-def test_a_range_is_told_in_words():
+def test_a_range_is_described_in_words():
     assert str(Range.of([3, 1, 1200])) == "1 to 1,200, median 3"
     assert Range.of([]) is None
 
@@ -77,6 +77,14 @@ def test_counts_of_generated_pairs(pairs, hostile):
     assert found.words_per_text.least >= 1
 
 
+def test_pairs_without_labels_are_fit_for_training(pairs):
+    labels = pairs.labels.copy()
+    labels[2:] = 0
+    found = inspect_pairs(replace(pairs, labels=labels))
+    assert (found.trainable, found.supervised) == (80, 2)
+    assert found.training == "80 fit for training, 2 with a label"
+
+
 def test_one_sided_rows_are_counted_apart(pairs, tmp_path):
     Image.new("RGB", (30, 20)).save(tmp_path / "a.png")
     part = replace(
@@ -87,6 +95,7 @@ def test_one_sided_rows_are_counted_apart(pairs, tmp_path):
     )
     found = inspect_pairs(part)
     assert (found.with_image, found.with_text, found.trainable) == (1, 2, 1)
+    assert found.training == "1 fit for training"
     assert found.skipped == (("torn", "it is torn"),)
     assert found.frequent_words == {"two": 2, "one": 1}
     assert found.words_per_text == Range(1, 1.5, 2)

@@ -9,15 +9,18 @@ from fdch.errors import MissingExtra
 from fdch.evaluation.calibration.reliability import measure_reliability
 from fdch.report.plots import lookup_plot, reliability_plot
 
-RELIABILITY = {"unified": {"image_to_text": measure_reliability([0.9, 0.2], [1, 0])}}
+RELIABILITY = {
+    "unified": {"image_to_text": measure_reliability([[0.9, 0.2]], [[1, 0]])}
+}
 
 
 @pytest.fixture(
     params=[
         lambda found: lookup_plot(found.scores),
         lambda _: reliability_plot(RELIABILITY),
+        lambda _: reliability_plot(RELIABILITY, by_lists=True),
     ],
-    ids=["lookup", "reliability"],
+    ids=["lookup", "reliability", "lists"],
 )
 def plot(request):
     return request.param
@@ -60,6 +63,14 @@ def test_equal_scores_give_equal_plots(plot, evaluation):
     assert plot(evaluation) == plot(evaluation)
 
 
+def test_a_result_list_is_one_point():
+    assert (
+        points(reliability_plot(RELIABILITY))
+        - points(reliability_plot(RELIABILITY, by_lists=True))
+        == 1
+    )
+
+
 def test_one_gallery_is_enough(evaluation, on_one_gallery):
     both, one = (
         labels(lookup_plot(each.scores)) for each in (evaluation, on_one_gallery)
@@ -94,7 +105,7 @@ def test_the_line_of_chance_is_a_precision_not_a_map(evaluation):
     assert lookup_plot(changed) == lookup_plot(plain)
 
 
-def test_a_missing_package_is_told(plot, evaluation, monkeypatch):
+def test_a_missing_package_is_reported(plot, evaluation, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"fdch\[report\]"):
         plot(evaluation)

@@ -11,10 +11,10 @@ from tests.four_classes import write_features
 
 from fdch import methods
 from fdch.codes import binarize
-from fdch.data.splits import SplitSizes
+from fdch.data.split_drawing import SplitSizes
 from fdch.evaluation import Coded, CodedPairs, Protocol, score_galleries
 from fdch.methods._base import HashMethod
-from fdch.reproduction.cells import Record
+from fdch.reproduction.cell_records import Record
 from fdch.reproduction.recipe import choose
 from fdch.reproduction.reproduce import Reproduction
 from fdch.reproduction.study import Study, cells_of, settings_by_method
@@ -39,8 +39,8 @@ def scored(pairs, cell, place, queries=40):
     random = np.random.default_rng([cell.bits, cell.seed, place])
     noise = 4 - 0.3 * place
     unified = methods.load(cell.method).about.unified
-    asking = coded(pairs.labels[:queries], cell.bits, noise, random, unified)
-    asked = coded(pairs.labels[queries:], cell.bits, noise, random, unified)
+    query = coded(pairs.labels[:queries], cell.bits, noise, random, unified)
+    database = coded(pairs.labels[queries:], cell.bits, noise, random, unified)
     protocol = Protocol(
         data=pairs.fingerprint,
         split=f"split of seed {cell.seed}",
@@ -50,7 +50,7 @@ def scored(pairs, cell, place, queries=40):
         validation=10,
         seed=cell.seed,
     )
-    return score_galleries(cell.method, asking, asked, protocol)
+    return score_galleries(cell.method, query, database, protocol)
 
 
 FIGURES: dict[str, Any] = {
@@ -109,7 +109,7 @@ TINY = (
 
 @pytest.fixture(scope="session")
 def source(tmp_path_factory):
-    """Ready features of four classes that can be told apart, in a file."""
+    """Ready features of four classes that are easy to separate, in a file."""
     return str(write_features(tmp_path_factory.mktemp("data") / "features.npz"))
 
 

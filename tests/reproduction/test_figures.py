@@ -1,4 +1,4 @@
-"""Figures with all methods, told apart without colour."""
+"""Figures with all methods, distinguishable without colour."""
 
 import xml.etree.ElementTree as ElementTree
 

@@ -77,13 +77,16 @@ def test_authors_search_the_gallery_of_their_papers(gallery, methods):
     assert {usual_gallery(method) for method in methods} == {gallery}
 
 
-@pytest.mark.parametrize("measure", ["map", "precision_at_10", "ndcg_at_10"])
-def test_each_column_of_a_gallery_has_its_best(grid, measure):
-    for lines in grid.lines().values():
+@pytest.mark.parametrize(
+    ("measure", "best_of"),
+    [("map", max), ("ndcg_at_10", max), ("partner_median_rank", min)],
+)
+def test_each_column_of_a_gallery_has_its_best(grid, measure, best_of):
+    for lines in grid.lines(measure).values():
         for scores in zip(*lines, strict=True):
             means = [round(score.measures[measure].mean, 4) for score in scores]
             best = [grid.is_best(score, measure) for score in scores]
-            assert best == [mean == max(means) for mean in means]
+            assert best == [mean == best_of(means) for mean in means]
 
 
 def test_intervals_are_over_the_queries_of_all_seeds(few, grid):
@@ -102,6 +105,10 @@ def test_partners_are_looked_for_in_the_modality_gallery(grid):
     table = text_table(grid, "partner_recall_at_10")
     assert {row[1] for row in table.rows} == {"modality", "modality (own)"}
     assert table.rows[-1] == ("chance", "modality", *["0.2500"] * 4)  # 10 of 40
+    chance = grid.lines("partner_median_rank")["modality"][0][0].chance
+    assert chance["partner_recall_at_1"] == 1 / 40
+    assert chance["partner_recall_at_50"] == 1
+    assert chance["partner_median_rank"] == 20.5  # the middle of 1 to 40
 
 
 def test_chance_is_the_mean_over_seeds(few, grid):
@@ -167,8 +174,18 @@ def test_a_row_of_the_file_holds_every_measure(grid):
     header = table.csv().splitlines()[0]
     assert "map,map std,map_stable,map_stable std" in header
     assert set(table.header) >= {*MEASURES, "ndcg_at_10_low", "ndcg_at_10_high"}
+    assert "partner_median_rank_low" not in table.header
     assert (row["map_low"], row["map_high"]) == entry.intervals["map"]
     assert row["partner_recall_at_10"] is row["partner_recall_at_10_low"] is None
+    entry = grid.lines()["modality"][0][0]
+    (row,) = (
+        each
+        for each in (dict(zip(table.header, row, strict=True)) for row in table.rows)
+        if (each["method"], each["gallery"]) == ("cmfh", "modality")
+        and (each["direction"], each["bits"]) == ("image_to_text", 16)
+    )
+    for name in ("partner_recall_at_1", "partner_recall_at_50", "partner_median_rank"):
+        assert row[name] == entry.measures[name]
 
 
 def test_the_terminal_shows_every_main_measure(grid):

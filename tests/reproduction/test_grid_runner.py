@@ -10,7 +10,7 @@ import pytest
 from fdch.evaluation import code_health
 from fdch.methods._base import HashMethod
 from fdch.reproduction import grid_runner as module
-from fdch.reproduction.cells import RUN
+from fdch.reproduction.cell_records import RUN
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Study
 from fdch.runs.method_scores import evaluate_run

@@ -67,7 +67,7 @@ def test_the_best_is_bold_once_a_column_and_gallery(plain):
     assert re.search(r"\$\\mathbf\{0\.\d{4}\} \\pm 0\.\d{4}\$", plain)
 
 
-def test_the_captions_tell_of_as_many_seeds_as_there_are(pairs, imagined, plain):
+def test_the_captions_count_the_seeds(pairs, imagined, plain):
     assert "precision: mean and standard deviation over 2 seeds, best" in plain
     assert "at equal distance, means over 2 seeds." in plain
     single = write(pairs, imagined, seeds=(3,))

@@ -34,11 +34,11 @@ def test_an_unknown_recipe_names_the_nearest():
         load("tabel2")
 
 
-def test_lengths_asked_for_replace_those_of_every_recipe():
+def test_requested_lengths_replace_those_of_every_recipe():
     assert {recipe.bits for recipe in choose(ALL, [32, 8, 32])} == {(8, 32)}
 
 
-def test_a_recipe_keeps_those_of_its_methods_that_are_asked_for():
+def test_a_recipe_keeps_those_of_its_methods_that_are_requested():
     chosen = {r.name: r.methods for r in choose(ALL, methods=["fdch", "cmfh"])}
     assert chosen["table1"] == ("fdch",)
     assert chosen["table2"] == ("cmfh", "fdch")

@@ -7,7 +7,7 @@ import pytest
 from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation import comparison
 from fdch.progress import Update
-from fdch.reproduction.cells import RUN
+from fdch.reproduction.cell_records import RUN
 from fdch.reproduction.costs import health_table
 from fdch.reproduction.grid import build_grid
 from fdch.reproduction.grid_tables import latex_tables, score_rows
@@ -75,7 +75,7 @@ def test_a_changed_setting_is_noted_and_its_cells_run_again(study, counted):
     run(study, recipes)
     notes = []
     changed = replace(study, settings={"cmfh": {"max_iterations": "2"}})
-    found = run(changed, recipes, announce=lambda pairs, told: notes.extend(told))
+    found = run(changed, recipes, announce=lambda pairs, more: notes.extend(more))
     assert {cell.method for cell in found.ran} == {"cmfh"}
     assert len(notes) == 2
     assert "run again" in notes[0]
@@ -128,8 +128,8 @@ def test_no_worker_is_too_few(study):
 
 def test_a_folder_that_cannot_be_made_is_refused(source, tmp_path):
     (tmp_path / "file").touch()
-    told = r"out': '.*file' is not a folder that may be written to\. Choose another"
-    with pytest.raises(RunError, match=told):
+    message = r"out': '.*file' is not a folder that may be written to\. Choose another"
+    with pytest.raises(RunError, match=message):
         run(Study(source, tmp_path / "file" / "out"))
 
 

@@ -133,7 +133,7 @@ def test_what_cannot_be_combined_is_refused(searcher, parts, error, message):
         searcher.query(**parts)
 
 
-def test_words_to_avoid_are_told_by_their_hyphen():
+def test_words_to_avoid_are_recognized_by_their_hyphen():
     assert split_avoided("bag -red -t-shirt") == ("bag", ["red", "t-shirt"])
     assert split_avoided('a t-shirt - "-red"') == ('a t-shirt - "-red"', [])
     assert split_avoided("-red") == ("", ["red"])

@@ -12,11 +12,19 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from fdch.bench.encoding import encode_many, encoder_speed
+from fdch import methods
+from fdch.bench import encoding
+from fdch.bench.encoding import (
+    count_text_operations,
+    encode_benchmark,
+    encode_many,
+    encoder_speed,
+)
+from fdch.bench.learning.floors import Ceilings
 from fdch.data.cache import EXPORTS
 from fdch.data.pairs import PairedSet
 from fdch.errors import DamagedIndex, ModelMismatch, RunError
-from fdch.export.writing import export_run
+from fdch.export.onnx_files import export_run
 from fdch.retrieval import encoders
 from fdch.retrieval.encoders import open_encoder
 from fdch.retrieval.index import Index
@@ -31,7 +39,7 @@ QUICK = {"stage_one_epochs": "1", "stage_two_epochs": "1", "batch_size": "32",
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("index")
-    task = TrainingTask("scenes:80", folder / "run", bits=16, settings=QUICK)
+    task = TrainingTask("scenes:80", folder / "run", "fdch", bits=16, settings=QUICK)
     run = train_run(task)
     export_run(run, folder / "onnx")
     with Index.create(folder / "scenes.index", run) as made:
@@ -93,11 +101,41 @@ def test_both_encoders_are_timed(index):
 
 
 def test_many_pictures_are_timed_beside_a_plain_loop(index):
-    found = encode_many(index.run.method, repeats=1, context=Context(device="cpu"))
+    ceilings = Ceilings(1e9, 1e9, 1e9)
+    found = encode_many(index.run.method, 1, Context(device="cpu"), ceilings)
     assert found is not None
     ours, peer = (found[side]["all"][0] for side in ("per_second", "peer_per_second"))
     assert found["ratio"]["all"] == [pytest.approx(ours / peer)]
     assert found["floor_seconds"] > 0
+
+
+def test_the_floor_of_a_picture_is_that_of_many(index, monkeypatch):
+    many = {"pictures": 4, "floor_seconds": 0.01}
+    monkeypatch.setattr(encoding, "encode_many", lambda *_: many)
+    sides: dict[str, dict[str, float]] = {"text": {}, "picture": {}}
+    monkeypatch.setattr(encoding, "encoder_speed", lambda *_: sides)
+    monkeypatch.setattr(encoding, "measure_ceilings", lambda _: Ceilings(1e9, 1, 1))
+    found = encode_benchmark(index.run.folder, repeats=1, device="cpu")
+    assert found["picture"]["floor_milliseconds"] == 2.5
+    operations = count_text_operations(index.run.method)
+    assert operations
+    assert found["text"]["floor_milliseconds"] == pytest.approx(operations / 1e6)
+    assert found["many"] is many
+
+
+def test_operations_of_a_text_are_those_of_its_words_and_the_layers(index):
+    method = index.run.method
+    hidden = method.text_hidden
+    static, words = method.inputs.static_width, encoding.WORDS
+    expected = 2 * hidden * (words + static + method.bits)
+    assert count_text_operations(method) == expected
+
+
+def test_ready_features_have_no_text_to_count():
+    pairs = PairedSet.from_arrays(
+        images=np.eye(6), texts=np.eye(6), labels=np.eye(6, dtype=int)
+    )
+    assert count_text_operations(methods.load("scm_seq")(bits=4).fit(pairs)) is None
 
 
 def kept(cache):
@@ -150,7 +188,7 @@ def test_without_a_cache_it_works_too(index, tmp_path, quick_export, monkeypatch
 
 
 @pytest.mark.slow
-def test_what_cannot_be_exported_is_told(index, tmp_path, cache):
+def test_what_cannot_be_exported_is_reported(index, tmp_path, cache):
     with pytest.raises(RunError, match="no trained method in"):
         encoders._export(tmp_path, tmp_path / "out")
     folder = shutil.copytree(index.store.path, tmp_path / "index")
@@ -178,7 +216,7 @@ from fdch.cli import cli
 
 index, port, encoder = sys.argv[1:]
 
-def ask(path, body=None):
+def request(path, body=None):
     url, kind = f"http://127.0.0.1:{port}{path}", {"content-type": "application/json"}
     with urllib.request.urlopen(urllib.request.Request(url, body, kind)) as reply:
         return json.load(reply)
@@ -186,12 +224,12 @@ def ask(path, body=None):
 def work():
     while True:
         try:
-            ask("/ready")
+            request("/ready")
             break
         except OSError:
             time.sleep(0.05)
-    print(json.dumps(ask("/v1/search", b'{"text": "beach"}')), flush=True)
-    ask("/v1/index")
+    print(json.dumps(request("/v1/search", b'{"text": "beach"}')), flush=True)
+    request("/v1/index")
     os.kill(os.getpid(), signal.SIGTERM)
 
 threading.Thread(target=work, daemon=True).start()

@@ -51,7 +51,7 @@ def test_the_order_is_that_of_a_plain_loop(tmp_path_factory, texts, words, data)
     k = data.draw(st.integers(1, 16))
     radius = data.draw(st.sampled_from([None, 6, 9]))
     where = data.draw(st.sampled_from([None, "even=true"]))
-    params = SearchParams(k, radius, where, match=match)
+    params = SearchParams(k, radius=radius, where=where, match=match, facets=True)
     with fill(tmp_path_factory.mktemp("fused") / "index", texts) as folder:
         if not any(texts):
             return
@@ -77,10 +77,51 @@ def test_the_order_is_that_of_a_plain_loop(tmp_path_factory, texts, words, data)
     ]
     rows.sort(key=lambda row: (score(row), distances[row], row))
     assert found.ids == [f"i{row}" for row in rows[:k]]
+    assert found.facets.items == len(rows)  # whatever k is
     if match != "codes":
         marked = [{each.word for each in result.matched} for result in found]
         counting = {word for word in words if weights[word] > 0}
         assert marked == [counting & held[row] for row in rows[:k]]
+
+
+def test_words_count_little_where_others_of_the_query_stand_in_no_text(tmp_path):
+    def bring_nearer(text):
+        """Return by how many bits the item comes nearer that holds a word."""
+        fusion = plan_fusion(folder, [text], SearchParams(20))
+        assert fusion is not None
+        [found] = folder.search(draw_codes(1, 9), 20, words=fusion.words)
+        assert found.shares is not None
+        return float(found.shares.max() * fusion.weight)
+
+    rare, nowhere = np.log1p(19.5 / 1.5), np.log1p(20.5 / 0.5)
+    share = rare / (rare + nowhere)
+    with fill(tmp_path / "index", ["ant", *["bee"] * 19]) as folder:
+        assert bring_nearer("ant") == MATCH_WEIGHT * BITS
+        nearer = bring_nearer("ant zebra")
+    assert nearer == pytest.approx(MATCH_WEIGHT * BITS * share**2)
+
+
+def test_words_alone_order_though_most_of_a_query_stands_in_no_text(tmp_path):
+    [distances] = hamming_distances(draw_codes(1, 9), draw_codes(60))
+    nearest = np.argsort(distances).tolist()
+    texts = ["cow"] * 60
+    for place, row in enumerate(nearest[:30]):
+        texts[row] = "ant" if place % 2 else "bee"
+    texts[nearest[-1]] = "ant bee"  # the farthest
+    nowhere = " ".join(f"word{n}" for n in range(30))
+    with fill(tmp_path / "index", texts) as folder:
+        query = f"ant bee {nowhere}"
+        found = search(folder, query, SearchParams(60, match="words"))
+    assert len(found) == 31 and found.ids[0] == f"i{nearest[-1]}"
+
+
+def test_rare_function_words_do_not_count_beside_others(tmp_path):
+    texts = ["scullers for her", "her coat", "green tea", "tea", "cup", "hat", "bag"]
+    with fill(tmp_path / "index", texts) as folder:
+        found = search(folder, "green for tea", SearchParams(4, match="words"))
+        alone = search(folder, "for", SearchParams(4, match="words"))
+    assert [each.id for each in found] == ["i2", "i3"]
+    assert [each.id for each in alone] == ["i0"]
 
 
 def test_what_orders_without_words_keeps_its_order_beside_them():
@@ -88,12 +129,15 @@ def test_what_orders_without_words_keeps_its_order_beside_them():
     distances, far = np.array([1, 2, 3, 9]), np.array([0.4, 0.1, 0.3, 0.2])
 
     def order(shares):
-        return np.argsort(fusion.fuse_order(distances, far, np.array(shares))).tolist()
+        return fusion.arrange(distances, far, np.array(shares)).tolist()
 
     assert order([0, 0, 0, 0]) == np.argsort(far).tolist()
     # the first has the largest distance by `far`, 9 - 4; the second has 1
     assert order([1, 0, 0, 0]) == [1, 3, 2, 0]
     assert order([0, 0, 1, 0])[0] == 2
+    distances = np.array([2, 2, 2, 3])  # equally near
+    assert order([0, 0, 0, 0]) == np.argsort(far).tolist()
+    assert order([1, 0, 1, 0]) == [2, 0, 1, 3]
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +201,7 @@ def test_a_word_unknown_to_the_model_is_found_in_texts(searcher):
     assert found.ids == ["z"]
     assert (found[0].distance, found[0].probability) == (None, None)
     assert found.query["match"] == "words"
+    assert searcher.by_text("zebra", facets=True).facets.items == 1
     assert "model knows none" in found.notes[0]
     assert known.query["match"] == "both"
     assert searcher.reads("zebra", SearchParams())
@@ -166,6 +211,18 @@ def test_a_word_unknown_to_the_model_is_found_in_texts(searcher):
             searcher.by_text("zebra", **options)
     with pytest.raises(UnknownWords):
         searcher.by_text("quagga")
+
+
+def test_words_that_texts_have_are_not_named_as_unknown(searcher):
+    text = "w0-1 zebras-qwertz ?!"
+    both, codes = (searcher.by_text(text, match=way) for way in ("both", "codes"))
+    assert both.query["unknown_words"] == ["qwertz", "?!"]
+    assert codes.query["unknown_words"] == ["zebras-qwertz", "?!"]
+    assert searcher.by_text("zebra").query["unknown_words"] == []
+    composed = searcher.query("w0-1 zebra qwertz", like=["y"])
+    assert composed.query["unknown_words"] == ["qwertz"]
+    like = searcher.by_text("w0-1 zzebra")
+    assert like.notes == ()  # suggested is only what the model knows
 
 
 def test_an_index_without_texts_compares_codes_and_says_so(tmp_path, factor_pairs):
@@ -179,7 +236,7 @@ def test_an_index_without_texts_compares_codes_and_says_so(tmp_path, factor_pair
         assert "codes alone were compared" in found.notes[0]
 
 
-def test_results_stay_as_probable_as_asked_for(searcher):
+def test_results_stay_as_probable_as_requested(searcher):
     every = searcher.by_text("w0-1 w1-2", k=300)
     likely = searcher.by_text("w0-1 w1-2", k=300, min_probability=0.5)
     assert 0 < len(likely) < len(every)

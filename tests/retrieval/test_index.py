@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_without_unified_codes_pairs_have_those_of_their_pictures(index, method,
     assert {item.kind for item in index.store.items(ids) if item} == {"image"}
 
 
-def test_ready_vectors_ask_where_there_are_no_words(index, pairs):
+def test_ready_vectors_are_queries_where_there_are_no_words(index, pairs):
     searcher = Searcher(index)
     vectors = pairs.texts.matrix.toarray()
     rows = [row for row in range(len(pairs)) if vectors[row].any()][:20]
@@ -74,7 +75,7 @@ def test_ready_vectors_ask_where_there_are_no_words(index, pairs):
         searcher.by_text("beach")
 
 
-def test_what_is_no_query_and_no_pairs_is_told(index):
+def test_what_is_no_query_and_no_pairs_is_reported(index):
     with pytest.raises(DataError, match=r"give a PairedSet; got str\. PairedSet\.read"):
         index.add("pairs.csv")
     searcher = Searcher(index)
@@ -88,15 +89,51 @@ def test_what_is_no_query_and_no_pairs_is_told(index):
 
 def test_items_are_added_some_at_a_time(method, pairs, tmp_path, monkeypatch):
     monkeypatch.setattr("fdch.retrieval.index.ROWS_AT_A_TIME", 64)
-    told: list[Update] = []
+    updates: list[Update] = []
     with Index.create(tmp_path / "index", method) as index:
-        added = index.add(pairs, progress=told.append)
+        added = index.add(pairs, progress=updates.append)
         assert (added.new, len(index)) == (200, 200)
-        assert [update.done for update in told] == [64, 128, 192, 200]
+        assert [update.done for update in updates] == [64, 128, 192, 200]
         ids = [f"code {row}" for row in range(200)]
         codes = method.encode_images(pairs.images)
         assert index.add_codes(ids, codes, model=index.fingerprint).new == 200
         assert index.store.codes(ids) == codes
+
+
+def test_known_items_keep_all_but_their_codes(index, method, pairs):
+    name = str(pairs.ids[0])
+    item = replace(index.items([name])[0], text="a dog", labels=("dog",))
+    index.update([item])
+    codes = method.encode_images(pairs.images[[7]])
+    ids = [name, "new"]
+    added = index.add_codes(ids, codes[[0, 0]], model=index.fingerprint)
+    assert (added.new, added.replaced) == (1, 1)
+    assert index.items(ids) == [replace(item, kind="code"), Item("new")]
+    assert index.store.codes(ids) == codes[[0, 0]]
+
+
+def test_numbered_codes_replace_no_others(index, method, pairs):
+    codes = method.encode_images(pairs.images[[1, 7]])
+    assert codes[0] != codes[1]
+    add = partial(index.add_codes, model=index.fingerprint, numbered=True)
+    assert add(["1", "2"], codes).new == 2
+    assert add(["1", "2"], codes).replaced == 2
+    with pytest.raises(DataError, match="row 2 would replace another item"):
+        add(["1", "2", "3"], codes[[0, 0, 0]])
+    assert index.items(["3"]) == [None]
+
+
+def test_each_code_needs_an_id_and_a_kind(index, method, pairs):
+    add = partial(index.add_codes, model=index.fingerprint)
+    codes = method.encode_images(pairs.images[:2])
+    with pytest.raises(DataError, match="1 ids were given for 2 codes"):
+        add(["a"], codes)
+    with pytest.raises(DataError, match="3 kinds were given for 2 codes"):
+        add(["a", "b"], codes, kinds=["image"] * 3)
+    with pytest.raises(DataError, match="0 kinds were given for 2 codes"):
+        add(["a", "b"], codes, kinds=[])
+    add(["a", "b"], codes, kinds=np.array(["image", "text"]))
+    assert index.items(["a", "b"]) == [Item("a", kind="image"), Item("b", kind="text")]
 
 
 def test_codes_without_ids_get_running_numbers(index, method, pairs):
@@ -261,7 +298,7 @@ class Meddling:
 
     def __getattr__(self, name):
         call = getattr(self._store, name)
-        if name not in ("nearest", "within", "codes"):
+        if name not in ("search", "codes"):
             return call
 
         def called(*args, **kwargs):

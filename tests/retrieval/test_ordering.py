@@ -176,13 +176,13 @@ def test_an_encoder_without_vectors_orders_by_codes(path, pairs, patch):
 
 def test_changed_items_keep_their_vectors(path, pairs):
     with Index.open(path, writable=True) as index:
-        before = index.store.known(["pair 9"])
+        before = index.store.fetch(["pair 9"])
         index.update(before.items)
-        after = index.store.known(["pair 9"])
+        after = index.store.fetch(["pair 9"])
         assert after.codes == before.codes
         assert str(after.vectors) == str(before.vectors)
         index.add(pairs[9:10])
-        assert str(index.store.known(["pair 9"]).vectors) == str(before.vectors)
+        assert str(index.store.fetch(["pair 9"]).vectors) == str(before.vectors)
 
 
 def test_an_export_has_the_vectors(path, fitted, pairs, tmp_path):

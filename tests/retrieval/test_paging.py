@@ -99,6 +99,21 @@ def test_pages_are_cut_from_one_order(searchers, pairs, order, k, row, kind, opt
         assert search(**options)[:PLACES] == whole.results
 
 
+@pytest.mark.parametrize("order", ["codes", "weighted", "vectors"])
+def test_avoided_items_are_replaced_by_others_in_a_small_index(
+    searchers, monkeypatch, order
+):
+    monkeypatch.setattr(ordering, "VECTOR_CANDIDATES", 1000)
+    monkeypatch.setattr(ordering, "BIT_CANDIDATES", 1000)
+    rerank = True if order == "weighted" else None
+
+    def search(**given):
+        return searchers[order].query("w0-1", avoid=["w1-3"], rerank=rerank, **given)
+
+    assert len(search(k=PLACES)) == PLACES
+    assert page_through(search, 5) == list(search(k=PLACES).results)
+
+
 def test_equally_near_candidates_are_ordered_together(monkeypatch):
     monkeypatch.setattr(ordering, "VECTOR_CANDIDATES", 6)
     monkeypatch.setattr(ordering, "BIT_CANDIDATES", 4)

@@ -1,7 +1,9 @@
 """How to search: values are refused when they are set, and reach the ranking."""
 
 import inspect
-from typing import Any
+import pydoc
+import re
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -9,8 +11,13 @@ import pytest
 from fdch import Client, Index, Searcher
 from fdch.errors import SettingError
 from fdch.index.store import Condition
-from fdch.retrieval.params import DEFAULT_K, SearchMethods, SearchParams
-from fdch.service.http.messages import SearchOptions
+from fdch.retrieval.params import (
+    DEFAULT_K,
+    SearchKeywords,
+    SearchMethods,
+    SearchParams,
+)
+from fdch.service.http.messages import SearchOptions, SearchRequest
 
 NOWHERE: Any = None  # a store that must not be read
 SEARCHES = ["by_text", "by_image", "by_id", "by_texts", "by_images", "by_ids"]
@@ -34,8 +41,11 @@ def test_conditions_are_read_or_taken_unchanged():
 def test_equal_params_are_equal_however_they_are_written():
     numbers: Any = np.int64(3), np.uint8(4), np.True_, np.float32(0.5)
     k, radius, rerank, least = numbers
-    one = SearchParams(k, radius, "a=1", rerank, least, k, radius)
-    other = SearchParams(3, 4, [Condition("a", "=", ("1",))], True, 0.5, 3, 4)
+    known = {"offset": k, "group": radius, "min_probability": least}
+    one = SearchParams(k, where="a=1", radius=radius, rerank=rerank, **known)
+    known = {"offset": 3, "group": 4, "min_probability": 0.5}
+    where = [Condition("a", "=", ("1",))]
+    other = SearchParams(3, where=where, radius=4, rerank=True, **known)
     assert one == other
     assert hash(one) == hash(other)
     assert one.to_json() == {
@@ -96,6 +106,17 @@ def test_signatures_show_every_parameter_with_its_default(owner, search):
     assert shown["where"].kind is inspect.Parameter.KEYWORD_ONLY
 
 
+def test_help_shows_ten_results_and_the_keywords():
+    shown = pydoc.plain(pydoc.render_doc(Searcher.by_text))
+    assert re.search(r"k: int \| None = 10,\s+\*,\s+where: .* = None,", shown)
+
+
+def test_type_checkers_see_the_keywords_of_the_params():
+    fields = get_type_hints(SearchParams)
+    del fields["k"], fields["_"]
+    assert list(get_type_hints(SearchKeywords).items()) == list(fields.items())
+
+
 class Recorder(SearchMethods[Any, Any]):
     def search(self, kind, queries, params):
         self.given = kind, list(queries), params
@@ -132,3 +153,17 @@ def test_a_query_of_one_part_is_the_search_by_that_part():
 
 def test_a_request_has_the_same_defaults():
     assert SearchOptions.model_validate({}).params == SearchParams()
+
+
+def test_a_request_has_a_field_for_every_parameter():
+    options = {**OPTIONS, "where": ["a=1"], "k": 3, "sort": "-b", "facets": True}
+    assert {*options} == {*vars(SearchParams())}
+    assert SearchOptions.model_validate(options).params == SearchParams(**options)
+
+
+def test_a_request_for_all_within_a_radius_gets_as_many_as_are_allowed():
+    assert SearchOptions.model_validate({"radius": 4}).params.k == 1000
+    texts = {"texts": ["a"] * 21}
+    with pytest.raises(ValueError, match="21 texts with 1000 results each are more"):
+        SearchRequest.model_validate({**texts, "radius": 4})
+    assert SearchRequest.model_validate({**texts, "radius": 4, "k": 5}).params.k == 5

@@ -176,6 +176,17 @@ def test_exported_lines_hold_everything(path, tmp_path):
         export_items(path, out)
 
 
+def test_an_interrupted_export_leaves_nothing_behind(path, tmp_path):
+    def interrupt(update):
+        raise KeyboardInterrupt
+
+    out = tmp_path / "exported" / "items.jsonl"
+    out.parent.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        export_items(path, out, interrupt)
+    assert not list(out.parent.glob("items.jsonl*"))
+
+
 def test_vectors_are_encoded_again_for_a_run_and_for_a_repair(
     pairs, runs, tmp_path, monkeypatch
 ):
@@ -186,7 +197,7 @@ def test_vectors_are_encoded_again_for_a_run_and_for_a_repair(
     assert rebuild_index(path, runs[1], new).items == 40
     names = [str(name) for name in pairs.ids]
     with CodeFolder.open(new) as folder:
-        before = folder.known(names)
+        before = folder.fetch(names)
     method = runs[1].method
     features = method.inputs.images(pairs.images, Context())
     texts = method.inputs.texts(pairs.texts)
@@ -205,7 +216,7 @@ def test_vectors_are_encoded_again_for_a_run_and_for_a_repair(
     assert not done.lost
     assert "encoded" in done.restored[0]
     with CodeFolder.open(new) as folder:
-        after = folder.known(names)
+        after = folder.fetch(names)
     assert after.codes == before.codes
     assert np.abs(after.vectors - kept).max() <= 1
     assert verify_folder(new).is_clean

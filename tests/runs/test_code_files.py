@@ -44,7 +44,7 @@ def test_what_orders_items_is_read_with_their_codes(tmp_path):
     assert file.vectors is not None and file.vectors.tolist() == [[1], [-56], [3]]
 
 
-def test_codes_are_told_from_features(tmp_path):
+def test_codes_are_distinguished_from_features(tmp_path):
     assert holds_codes(write(tmp_path / "codes.npz"))
     np.savez(tmp_path / "features.npz", image=np.ones((2, 3)), text=np.ones((2, 3)))
     assert not holds_codes(tmp_path / "features.npz")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.vector_model import give_vectors
 
 from fdch.data.pairs import PairedSet, Skipped
 from fdch.data.pictures.images import ImageFeatures, PictureFiles
@@ -13,6 +14,7 @@ from fdch.methods.fdch import FDCH
 from fdch.methods.scm_seq import SCMSeq
 from fdch.progress import Update
 from fdch.retrieval.adding import encode_gallery, gallery_kinds
+from fdch.runs import encoding
 from fdch.runs.encoding import (
     calibrate,
     encode_in_parts,
@@ -125,13 +127,34 @@ def test_each_picture_is_read_once(fitted, files, monkeypatch):
     read: list[int] = []
     images = Inputs.images
 
-    def counted(self, asked, *rest, **options):
-        read.append(len(asked))
-        return images(self, asked, *rest, **options)
+    def counted(self, rows, *rest, **options):
+        read.append(len(rows))
+        return images(self, rows, *rest, **options)
 
     monkeypatch.setattr(Inputs, "images", counted)
     encode_pairs(fitted, files)
     assert sum(read) == 3
+
+
+def test_vectors_of_few_rows_at_a_time_are_those_of_all(scenes, files, monkeypatch):
+    read: list[int] = []
+    images = Inputs.images
+
+    def count(self, pictures, *rest, **options):
+        read.append(len(pictures))
+        return images(self, pictures, *rest, **options)
+
+    frozen = replace(SMALL, image_network="auto", finetune=False)
+    method = frozen.fit(scenes)
+    give_vectors(monkeypatch, FDCH)
+    whole = encode_pairs(method, files)
+    monkeypatch.setattr(encoding, "PICTURES_AT_A_TIME", 1)
+    monkeypatch.setattr(Inputs, "images", count)
+    found = encode_pairs(method, files)
+    assert read == [3]
+    for side in ("image", "text", "unified"):
+        assert getattr(found, side) == getattr(whole, side)
+        assert np.array_equal(found.vectors[side], whole.vectors[side])
 
 
 def test_labels_go_with_the_rows_that_have_a_code(fitted, files):
@@ -159,7 +182,7 @@ def test_a_method_without_unified_codes_gives_none(factor_pairs):
     assert len(codes.image) == len(codes.text) == 80
 
 
-def test_texts_without_a_known_word_are_told_apart_from_missing_ones(fitted, scenes):
+def test_texts_without_a_known_word_are_distinguished_from_missing_ones(fitted, scenes):
     texts = Sentences(["zzz qqq", None, scenes.texts.values[0]])
     some = replace(scenes[:3], texts=texts)
     assert lacks_known_words(fitted, some).tolist() == [True, False, False]

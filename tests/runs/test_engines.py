@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles
-from fdch.data.pictures.places import PlacedPictures
+from fdch.data.pictures.placed_pictures import PlacedPictures
 from fdch.errors import BrokenPicture, MissingExtra, MissingPackage, ProcessLost
 from fdch.runs import ray_engine
 from fdch.runs.engines import cut_into_parts, open_engine

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from fdch.data.pairs import PairedSet
+from fdch.data.pictures.images import PictureFiles
+from fdch.data.texts import Sentences
 from fdch.errors import DamagedRun, DataError, MissingFile, RunError
 from fdch.runs import method_scores, pipeline
 from fdch.runs.method_scores import evaluate, evaluate_run
@@ -27,7 +29,7 @@ def test_a_run_is_scored_on_other_data_of_the_same_kind(
     assert found.scores.protocol.data == PairedSet.read(other).fingerprint
 
 
-def test_changed_data_is_told(task, trained, factor_pairs, write_features):
+def test_changed_data_is_reported(task, trained, factor_pairs, write_features):
     write_features(task.source, factor_pairs(240, seed=5))
     with pytest.raises(RunError, match="has changed since"):
         evaluate_run(trained)
@@ -53,7 +55,7 @@ def test_data_named_from_one_folder_is_found_from_another(task, tmp_path, monkey
     monkeypatch.chdir(elsewhere)
     expected = PairedSet.read(task.source).fingerprint
     assert evaluate_run(run).scores.protocol.data == expected
-    # moved, and named as it was from where it now lies
+    # moved, and read by its name from where it now lies
     (tmp_path / "features.npz").rename(elsewhere / "features.npz")
     assert evaluate_run(run).scores.protocol.data == expected
 
@@ -67,7 +69,7 @@ def test_data_named_from_one_folder_is_found_from_another(task, tmp_path, monkey
         {"train": "many"},
     ],
 )
-def test_damaged_facts_of_a_run_are_told(task, trained, damage):
+def test_damaged_facts_of_a_run_are_reported(task, trained, damage):
     path = task.out / DESCRIPTION
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     with pytest.raises(DamagedRun, match=r"run\.json"):
@@ -106,6 +108,17 @@ def test_pairs_without_a_label_are_left_out_of_scores(task, trained):
     expected = parts.database[np.r_[0:5, 17 : len(parts.database)]]
     direct = evaluate(trained.method, parts.query, expected)
     assert found.scores.scores == direct.scores
+
+
+@pytest.mark.parametrize(("side", "none"), [("picture", "images"), ("text", "texts")])
+def test_queries_of_one_kind_are_not_scored(side, none, task, trained, factor_pairs):
+    pairs = factor_pairs(40)
+    absent = PictureFiles([None] * 5) if none == "images" else Sentences([None] * 5)
+    query = replace(pairs[:5], **{none: absent})
+    with pytest.raises(DataError, match=f"none of the 5 queries of .* has a {side}"):
+        evaluate(trained.method, query, pairs[5:])
+    with pytest.raises(DataError, match="there are no queries; scoring needs at least"):
+        evaluate(trained.method, pairs[:0], pairs)
 
 
 def test_only_pairs_are_scored(task, trained):

@@ -1,11 +1,13 @@
 """Data and settings in; a trained run out."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from fdch.data.pairs import PairedSet
-from fdch.data.splits import Split, SplitSizes
+from fdch.data.split_drawing import SplitSizes
+from fdch.data.splits import Split
 from fdch.errors import DataError, RunError, SettingError
 from fdch.progress import Update
 from fdch.runs.method_scores import evaluate_run
@@ -87,9 +89,11 @@ def test_killed_training_goes_on_to_the_same_run(
     assert not (killed.out / DESCRIPTION).exists()
     with pytest.raises(RunError, match="Add --resume"):
         train_run(killed)
-    told: list[Update] = []
-    resumed = train_run(killed, resume=True, context=Context(told.append))
-    epochs = [(update.task, update.done) for update in told if update.unit == "epoch"]
+    updates: list[Update] = []
+    resumed = train_run(killed, resume=True, context=Context(updates.append))
+    epochs = [
+        (update.task, update.done) for update in updates if update.unit == "epoch"
+    ]
     assert epochs[0] == (stage, 3)
     assert resumed.fingerprint == trained.fingerprint
     assert not (killed.out / CHECKPOINTS).exists()
@@ -129,26 +133,26 @@ def test_unfinished_training_with_other_weights_is_refused(task, monkeypatch):
 
 
 def test_what_the_caller_says_of_the_work_reaches_the_method(task, monkeypatch):
-    told = []
+    updates = []
 
     def fit(self, pairs, validation, *, context):
-        told.append(context)
+        updates.append(context)
         raise Stop
 
     monkeypatch.setattr("fdch.methods.fdch.FDCH.fit", fit)
     context = Context(device="cpu", remember=False)
     with pytest.raises(Stop):
         train_run(task, context=context)
-    assert replace(told[0], checkpoints=None) == context
-    assert told[0].checkpoints is not None
+    assert replace(updates[0], checkpoints=None) == context
+    assert updates[0].checkpoints is not None
 
 
 def test_a_finished_run_is_not_trained_again(task, trained):
     with pytest.raises(RunError, match="already holds a trained run"):
         train_run(task)
-    told: list[Update] = []
-    again = train_run(task, resume=True, context=Context(told.append))
-    assert not told
+    updates: list[Update] = []
+    again = train_run(task, resume=True, context=Context(updates.append))
+    assert not updates
     assert again.fingerprint == trained.fingerprint
 
 
@@ -209,7 +213,7 @@ def test_a_saved_split_is_used(task, tmp_path):
     assert (len(parts.query), len(parts.train), len(parts.validation)) == (10, 80, 20)
 
 
-def test_sizes_are_drawn_as_asked(task):
+def test_sizes_are_drawn_as_requested(task):
     sizes = SplitSizes(query=30, train=60, validation=5)
     data, split = replace(task, sizes=sizes).prepare()
     parts = split.parts(data.pairs)
@@ -224,10 +228,10 @@ def test_a_split_of_other_data_is_refused(task, tmp_path, factor_pairs, write_fe
 
 
 def test_variants_take_over_a_first_stage(task, trained, tmp_path):
-    told: list[Update] = []
+    updates: list[Update] = []
     variant = replace(task, method="fdch_i", out=tmp_path / "i", stage_one=task.out)
-    sharing = train_run(variant, context=Context(told.append))
-    assert {update.task for update in told if update.unit == "epoch"} == {"stage 2"}
+    sharing = train_run(variant, context=Context(updates.append))
+    assert {update.task for update in updates if update.unit == "epoch"} == {"stage 2"}
     alone = train_run(replace(variant, out=tmp_path / "alone", stage_one=None))
     assert sharing.fingerprint == alone.fingerprint
 
@@ -240,10 +244,10 @@ def test_methods_without_a_first_stage_take_none(task, trained, tmp_path):
         train_run(other)
 
 
-def test_progress_tells_of_every_epoch_with_its_terms(task):
-    told: list[Update] = []
-    train_run(task, context=Context(told.append))
-    epochs = [update for update in told if update.unit == "epoch"]
+def test_progress_reports_every_epoch_with_its_terms(task):
+    updates: list[Update] = []
+    train_run(task, context=Context(updates.append))
+    epochs = [update for update in updates if update.unit == "epoch"]
     assert [(u.task, u.done) for u in epochs] == [
         (stage, epoch)
         for stage, last in (("stage 1", 5), ("stage 2", 10))
@@ -251,3 +255,35 @@ def test_progress_tells_of_every_epoch_with_its_terms(task):
     ]
     assert {"pairwise", "quantization", "balance", "mean |H|"} <= set(epochs[0].values)
     assert {"image pairwise", "text imitation", "mean |F|"} <= set(epochs[-1].values)
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"), [("auto", "float32"), ("bfloat16", None), ("float32", None)]
+)
+def test_the_precision_of_fine_tuning_is_in_the_run(tmp_path, given, chosen):
+    small = {"image_network": "small", "finetune": "true", "precision": given}
+    small |= {"stage_one_epochs": "1", "stage_two_epochs": "1", "text_hidden": "8"}
+    task = TrainingTask("scenes:60", tmp_path / "run", "fdch", 8, 0, small)
+    train_run(task, context=Context(device="cpu"))
+    facts = json.loads((task.out / DESCRIPTION).read_text())
+    assert facts["settings"]["precision"] == given
+    assert facts["chosen"].get("precision") == chosen
+
+
+@pytest.mark.integration
+def test_both_precisions_learn_alike(tmp_path):
+    small = {"image_network": "small", "finetune": "true", "text_hidden": "8"}
+    small |= {"stage_one_epochs": "4", "stage_two_epochs": "4"}
+    figures, losses = ("mean |", "imbalance "), {}
+    for precision in ("bfloat16", "float32"):
+        reports: list[Update] = []
+        settings = small | {"precision": precision}
+        task = TrainingTask("scenes:60", tmp_path / precision, "fdch", 8, 0, settings)
+        train_run(task, context=Context(reports.append, "cpu"))
+        epochs = [each.values for each in reports if each.unit == "epoch"]
+        losses[precision] = [
+            sum(x for name, x in values.items() if not name.startswith(figures))
+            for values in epochs
+        ]
+    assert losses["bfloat16"] == pytest.approx(losses["float32"], rel=0.02)
+    assert losses["bfloat16"] != losses["float32"]

@@ -87,7 +87,7 @@ def test_a_misnamed_column_is_suggested(pairs):
 def test_labels_may_be_missing_where_none_are_needed(pairs):
     unlabelled = replace(pairs, labels=np.zeros_like(pairs.labels))
     require_sides(unlabelled, needs_labels=False)
-    with pytest.raises(LabelError, match="take a method that learns from pairs only"):
+    with pytest.raises(LabelError, match="take a method that learns without labels"):
         require_sides(unlabelled)
 
 
@@ -104,7 +104,7 @@ def test_a_trained_run_is_never_written_over(tmp_path):
         require_free_folder(tmp_path, resume=False)
 
 
-def test_unfinished_training_goes_on_only_when_asked(tmp_path):
+def test_unfinished_training_goes_on_only_on_request(tmp_path):
     (tmp_path / CHECKPOINTS).mkdir()
     (tmp_path / STATE).touch()
     (tmp_path / "image_weights.mat").touch()

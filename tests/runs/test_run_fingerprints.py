@@ -1,4 +1,4 @@
-"""A model's fingerprint: what it tells apart, and that it is made only once."""
+"""A model's fingerprint: what it distinguishes, and that it is made only once."""
 
 import json
 from dataclasses import asdict, replace
@@ -36,7 +36,7 @@ def run_of_old(method, tmp_path):
     return open_run(folder)
 
 
-def test_settings_of_encoding_tell_models_apart(factor_pairs, tmp_path):
+def test_settings_of_encoding_distinguish_models(factor_pairs, tmp_path):
     pairs = factor_pairs(120, noise=2)
     plain = SePHkm(bits=8, anchors=20, schedule="B").fit(pairs)
     shifted = SePHkm(**(asdict(plain) | {"use_prior": True})).restore(plain.state())
@@ -94,7 +94,7 @@ def test_an_export_has_the_fingerprint_of_old(run_of_old, pairs, tmp_path):
     pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     from fdch.export.model import ExportedModel
-    from fdch.export.writing import export_run
+    from fdch.export.onnx_files import export_run
 
     export_run(run_of_old, tmp_path / "onnx")
     encoder = ExportedModel.open(tmp_path / "onnx")

@@ -161,7 +161,7 @@ def test_a_damaged_file_is_named(saved, file, damage):
         open_run(saved.folder)
 
 
-def test_a_run_of_a_later_version_asks_for_an_upgrade(saved):
+def test_a_run_of_a_later_version_requires_an_upgrade(saved):
     rewrite(saved, format=2)
     with pytest.raises(
         NewerRun, match=r"format 2 \(written by fdch .*\); .*formats up to 1\. Upgrade"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch.data.splits import SplitSizes
+from fdch.data.split_drawing import SplitSizes
 from fdch.errors import LabelError
 from fdch.runs.method_scores import evaluate_run
 from fdch.runs.pipeline import train_run
@@ -63,12 +63,21 @@ def test_labels_are_hidden_from_the_method_alone(task):
     assert evaluate_run(run).scores.protocol.database == 220
 
 
+def test_all_labels_may_be_hidden_from_the_method(task):
+    sizes = SplitSizes(query=20, train=100, labelled=0)
+    settings = {**task.settings, **PLUS}
+    task = replace(task, method="fdch_plus", sizes=sizes, settings=settings)
+    run = train_run(task)
+    assert (run.facts["train"], run.facts["unlabelled"]) == (0, 90)
+    assert evaluate_run(open_run(task.out)).scores.protocol.database == 220
+
+
 def test_no_label_at_all_trains_fdch_plus_and_no_supervised_method(
     task, factor_pairs, write_features
 ):
     pairs = factor_pairs(240)
     write_features(task.source, replace(pairs, labels=np.zeros_like(pairs.labels)))
-    with pytest.raises(LabelError, match="take a method that learns from pairs"):
+    with pytest.raises(LabelError, match="take a method that learns without labels"):
         train_run(task)
     task = replace(task, method="fdch_plus", settings={**task.settings, **PLUS})
     train_run(task)

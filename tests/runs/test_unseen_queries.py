@@ -49,7 +49,7 @@ def change_files(folder, change):
     path.write_text(json.dumps(facts))
 
 
-def test_other_data_is_asked_about_as_it_was_drawn(
+def test_other_data_is_queried_as_it_was_drawn(
     task, trained, tmp_path, factor_pairs, write_features
 ):
     other = write_features(tmp_path / "other.npz", factor_pairs(100, seed=5))
@@ -62,7 +62,7 @@ def test_other_data_is_asked_about_as_it_was_drawn(
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_pairs_that_were_learned_from_do_not_ask(
+def test_pairs_seen_in_training_are_not_used_as_queries(
     task, trained, tmp_path, factor_pairs, write_features, first
 ):
     own, new = PairedSet.read(task.source), factor_pairs(1, seed=5)
@@ -101,7 +101,7 @@ def test_data_that_was_all_learned_from_is_refused(
         evaluate_run(trained, known)
 
 
-def test_a_model_that_keeps_no_split_cannot_ask_other_data(
+def test_a_model_without_a_split_cannot_be_queried_with_other_data(
     task, trained, tmp_path, factor_pairs, write_features
 ):
     other = write_features(tmp_path / "other.npz", factor_pairs(100, seed=5))
@@ -110,7 +110,7 @@ def test_a_model_that_keeps_no_split_cannot_ask_other_data(
         evaluate_run(open_run(tmp_path / "model"), other)
 
 
-def test_scores_tell_what_a_run_was_trained_on(
+def test_scores_name_what_a_run_was_trained_on(
     task, trained, tmp_path, factor_pairs, write_features
 ):
     other = write_features(tmp_path / "other.npz", factor_pairs(240, seed=5))
@@ -148,7 +148,7 @@ def test_a_run_keeps_hashes_of_the_images_it_learned_from(task, trained, tmp_pat
 
 
 @pytest.mark.parametrize("wrong", [b"", b"nothing", np.zeros(3), np.array([None])])
-def test_hashes_that_are_none_are_told(task, trained, wrong):
+def test_hashes_that_are_none_are_reported(task, trained, wrong):
     path = task.out / SEEN
     if isinstance(wrong, bytes):
         path.write_bytes(wrong)

@@ -48,7 +48,7 @@ class Visit:
         self.page.on("request", lambda request: self.requests.append(request.url))
 
     def _hear(self, message):
-        # a refused request is told to the console as well as to the page
+        # a refused request is reported on the console as well as on the page
         if message.type == "error" and "Failed to load resource" not in message.text:
             self.troubles.append(message.text)
 
@@ -81,8 +81,8 @@ class Visit:
             "#grid .card", "cards => cards.map((card) => card.dataset.id)"
         )
 
-    def asked(self):
-        """What the page's address asks for."""
+    def query(self):
+        """The fields of the page's address."""
         return parse_qs(urlsplit(self.page.url).query, keep_blank_values=True)
 
     def bring(self, event, content, name="picture.png", kind="image/png"):
@@ -116,7 +116,7 @@ class Visit:
 
 
 def visit(browser: Browser, url: str, **options) -> Visit:
-    """Come to the page anew, with nothing remembered."""
+    """Open the page again, with nothing remembered."""
     options = {"viewport": {"width": 1280, "height": 860}} | options
     context = browser.new_context(reduced_motion="reduce", **options)
     context.set_default_timeout(PATIENCE_MS)

@@ -58,8 +58,8 @@ def served(scenes, shared_cache):
 
 @pytest.fixture(scope="session")
 def client(served):
-    with served.client() as asked:
-        yield asked
+    with served.client() as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def writable(own_index):
 
 @pytest.fixture
 def writer(writable):
-    with writable.client(WRITE) as asked:
-        yield asked
+    with writable.client(WRITE) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

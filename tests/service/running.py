@@ -58,7 +58,7 @@ def running(
     server: Mapping[str, Any] | None = None,
     **more,
 ):
-    """Serve an index from a thread, ready to be asked."""
+    """Serve an index from a thread, ready for requests."""
     opened = Index.open(index, writable=tokens is not None and tokens.can_write)
     service = Service(opened, tokens=tokens, limits=limits, **more)
     with listen("127.0.0.1", 0) as listener:

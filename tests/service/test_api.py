@@ -1,13 +1,16 @@
 """The API answers as a Searcher of the same index does, through fdch.Client."""
 
 import io
+import json
 
 import httpx
 import pytest
+from click.testing import CliRunner
 from PIL import Image
 from tests.service.running import READ, TOKENS, picture_bytes, running
 
 from fdch import Client, Searcher
+from fdch.cli import cli
 from fdch.client import content as client_content
 from fdch.errors import DataError, ServiceError, UnknownWords
 from fdch.retrieval.queries import encode_image_queries, encode_text_queries
@@ -21,7 +24,7 @@ def searcher(scenes):
     return Searcher(scenes.index)
 
 
-def told(results):
+def facts(results):
     return [
         (each.id, each.distance, each.probability, each.matched) for each in results
     ]
@@ -47,10 +50,43 @@ def told(results):
 def test_a_text_finds_what_a_searcher_finds(client, searcher, options):
     expected = searcher.by_text(TEXT, **options)
     found = client.by_text(TEXT, **options)
-    assert told(found) == told(expected)
+    assert facts(found) == facts(expected)
     assert found.query == expected.query
     assert [each.labels for each in found] == [each.labels for each in expected]
     assert [each.columns for each in found] == [each.columns for each in expected]
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [({}, 10), ({"k": 3}, 3), ({"radius": 64}, 240), ({"radius": 64, "k": 4}, 4)],
+    ids=str,
+)
+def test_every_way_of_searching_gives_as_many_results(
+    served, client, searcher, scenes, options, count
+):
+    url, given = f"{served.url}/v1/search", {"match": "codes", **options}
+    words = ["search", scenes.index, "--text", TEXT, "--match", "codes", "--json"]
+    for name, value in options.items():
+        words += ["-k" if name == "k" else f"--{name}", value]
+    done = CliRunner().invoke(cli, [str(word) for word in words])
+    picture = scenes.pictures / f"{scenes.pairs.ids[3]}.png"
+    files = {"image": picture.read_bytes()}
+    replies = [
+        json.loads(done.stdout),
+        httpx.post(url, json={"text": TEXT, **given}).json(),
+        httpx.get(url, params={"q": TEXT, **given}).json(),
+        httpx.post(f"{url}/image", data=given, files=files).json(),
+    ]
+    found = [len(each["results"]) for each in replies]
+    found += [len(each.by_text(TEXT, **given)) for each in (searcher, client)]
+    assert found == [count] * 6
+
+
+def test_a_late_page_of_a_radius_needs_no_k(served):
+    given = {"text": TEXT, "radius": 64, "offset": 9_500}
+    reply = httpx.post(f"{served.url}/v1/search", json=given)
+    assert reply.status_code == 200
+    assert reply.json()["results"] == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +135,7 @@ def test_parts_together_find_what_a_searcher_finds(
     options = {"k": 5, "offset": 3, "where": ["objects<3"], "group": 4}
     found = client.query("beach", picture, **parts, **options)
     expected = searcher.query("beach", picture, **parts, **options)
-    assert told(found) == told(expected)
+    assert facts(found) == facts(expected)
     assert [each.similar for each in found] == [each.similar for each in expected]
     assert found.query == {**expected.query, **({"image": None} if picture else {})}
     assert not set(names[:3]) & set(found.ids)
@@ -139,11 +175,11 @@ def test_parts_that_cannot_be_used_are_refused(served, body, status, message):
 def test_several_texts_are_answered_together(client):
     texts = ["beach", "a boat on the lake", "city"]
     together = client.by_texts(texts, k=4)
-    assert list(map(told, together)) == [told(client.by_text(t, k=4)) for t in texts]
+    assert list(map(facts, together)) == [facts(client.by_text(t, k=4)) for t in texts]
     assert client.by_texts([]) == []
 
 
-def test_more_texts_than_a_service_takes_are_asked_for_in_parts(client, monkeypatch):
+def test_more_texts_than_a_service_takes_are_requested_in_parts(client, monkeypatch):
     texts = ["beach", "a boat on the lake", "city", "zzzz", "beach"]
     monkeypatch.setattr("fdch.client.content.MAX_TEXTS", 2)
     with pytest.raises(ServiceError, match="after the first 2: text 2 of 2: no word"):
@@ -168,7 +204,7 @@ def test_a_text_without_known_words_is_named_among_others(client, searcher):
 def test_an_item_finds_others_like_it(client, searcher, scenes):
     name = str(scenes.pairs.ids[7])
     found = client.by_id(name, k=9)
-    assert told(found) == told(searcher.by_id(name, k=9))
+    assert facts(found) == facts(searcher.by_id(name, k=9))
     assert name not in found.ids
 
 
@@ -176,8 +212,8 @@ def test_an_item_finds_others_like_it(client, searcher, scenes):
 def test_a_picture_finds_what_a_searcher_finds(client, searcher, scenes, options):
     path = scenes.pictures / f"{scenes.pairs.ids[3]}.png"
     expected = searcher.by_image(path, **options)
-    assert told(client.by_image(path, **options)) == told(expected)
-    assert told(client.by_image(path.read_bytes(), **options)) == told(expected)
+    assert facts(client.by_image(path, **options)) == facts(expected)
+    assert facts(client.by_image(path.read_bytes(), **options)) == facts(expected)
 
 
 def test_several_pictures_and_items_find_what_a_searcher_finds(
@@ -188,7 +224,7 @@ def test_several_pictures_and_items_find_what_a_searcher_finds(
     for search, queries in (("by_ids", names), ("by_images", paths)):
         found = getattr(client, search)(queries, k=4, where="label=beach")
         expected = getattr(searcher, search)(queries, k=4, where="label=beach")
-        assert list(map(told, found)) == list(map(told, expected))
+        assert list(map(facts, found)) == list(map(facts, expected))
 
 
 def test_codes_are_those_of_the_model(client, searcher, scenes):
@@ -206,7 +242,7 @@ def test_texts_to_encode_may_be_none_or_many(client, searcher):
     assert client.encode_texts(texts) == encode_text_queries(method, texts).codes
 
 
-def test_an_item_is_told_without_the_path_of_its_picture(client, scenes):
+def test_an_item_is_returned_without_the_path_of_its_picture(client, scenes):
     name = str(scenes.pairs.ids[5])
     item = client.item(name)
     assert item.id == name
@@ -221,7 +257,7 @@ def test_the_picture_of_an_item_is_served_as_it_is(client, scenes):
 
 
 @pytest.mark.parametrize("size", [16, 100, 1024])
-def test_a_thumbnail_is_no_larger_than_asked_for(client, scenes, size):
+def test_a_thumbnail_is_no_larger_than_requested(client, scenes, size):
     with Image.open(io.BytesIO(client.thumbnail(scenes.pairs.ids[5], size))) as small:
         assert small.format == "JPEG"
         assert max(small.size) <= size
@@ -306,17 +342,17 @@ def test_one_wrong_query_leaves_its_neighbours_alone(served):
     texts = ["beach", "zzzz", "lake", "qqqq", "city"] * 8
     with served.client() as client, ThreadPoolExecutor(20) as pool:
 
-        def ask(text):
+        def search(text):
             try:
                 return client.by_text(text, k=1).query["text"]
             except ServiceError as problem:
                 return problem.code
 
-        found = list(pool.map(ask, texts))
+        found = list(pool.map(search, texts))
     assert found == [t if t[0] not in "zq" else "unknown_words" for t in texts]
 
 
-def test_health_and_readiness_are_told(served, client):
+def test_health_and_readiness_are_reported(served, client):
     assert client.is_ready()
     assert httpx.get(f"{served.url}/health").json() == {"status": "alive"}
     with Client("http://127.0.0.1:9") as nobody:
@@ -362,7 +398,7 @@ def test_an_item_without_a_picture_has_none_to_serve(writer):
     assert (caught.value.status, caught.value.code) == (404, "no_picture")
 
 
-def test_a_picture_that_is_gone_or_broken_is_told_of(scenes, tmp_path):
+def test_a_missing_or_broken_picture_is_reported(scenes, tmp_path):
     from fdch import Index
     from fdch.data.pictures.images import PictureFiles
 
@@ -380,9 +416,9 @@ def test_a_picture_that_is_gone_or_broken_is_told_of(scenes, tmp_path):
         for name, code in zip(
             pairs.ids, ("picture_missing", "broken_picture"), strict=False
         ):
-            for ask in (client.picture, client.thumbnail):
+            for load in (client.picture, client.thumbnail):
                 with pytest.raises(ServiceError) as caught:
-                    ask(name)
+                    load(name)
                 assert (caught.value.status, caught.value.code) == (404, code)
                 assert str(tmp_path) not in str(caught.value)
         served = httpx.get(f"{it.url}/v1/items/{pairs.ids[2]}/picture")

@@ -84,7 +84,7 @@ def test_work_that_fails_fails_all_its_jobs_and_goes_on():
     assert run(work, test)[0] == "good"
 
 
-def test_jobs_nobody_waits_for_are_not_done():
+def test_abandoned_jobs_are_not_done():
     done = []
     is_free, has_begun = threading.Event(), threading.Event()
 

@@ -29,15 +29,15 @@ OTHER = "127.0.0.2"  # another address of this machine
 
 
 def files(monkeypatch, soft, hard):
-    """Pretend that a process may open so many files; give what it asks for."""
-    asked = []
+    """Pretend that a process may open so many files; return the limits it sets."""
+    found = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
-    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
-    return asked
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: found.append(limits))
+    return found
 
 
 @pytest.mark.parametrize(
-    ("soft", "hard", "asked", "fit"),
+    ("soft", "hard", "limits", "fit"),
     [
         (1024, 4096, [(4096, 4096)], 1024),
         (1024, 1024, [], 768),
@@ -46,10 +46,10 @@ def files(monkeypatch, soft, hard):
         (resource.RLIM_INFINITY, resource.RLIM_INFINITY, [], 1024),
     ],
 )
-def test_as_many_files_as_allowed_are_opened(monkeypatch, soft, hard, asked, fit):
+def test_as_many_files_as_allowed_are_opened(monkeypatch, soft, hard, limits, fit):
     found = files(monkeypatch, soft, hard)
     assert limit_connections(1024) == fit
-    assert found == asked
+    assert found == limits
 
 
 def test_a_limit_that_cannot_be_raised_is_kept_below(monkeypatch):
@@ -84,7 +84,7 @@ def known(it):
     return len(it.server.server_state.connections)
 
 
-def test_who_comes_when_all_places_are_taken_is_told_so(scenes):
+def test_clients_get_a_reply_when_all_places_are_taken(scenes):
     with running(scenes.index, limits=ServiceLimits(connections=3)) as it:
         with idle(it, 3):
             wait_until(lambda: known(it) == 3)
@@ -203,19 +203,19 @@ def large():
 
 
 @contextlib.contextmanager
-def asking(it):
-    """Ask for the large picture, and read nothing."""
-    with socket.create_connection(("127.0.0.1", it.port), 60) as asked:
-        asked.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**17)
+def requesting(it):
+    """Request the large picture, and read nothing."""
+    with socket.create_connection(("127.0.0.1", it.port), 60) as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**17)
         head = ("GET /v1/items/large/picture HTTP/1.1", "Host: localhost")
         lines = (*head, f"Authorization: Bearer {READ}", "Connection: close", "", "")
-        asked.sendall("\r\n".join(lines).encode())
+        connection.sendall("\r\n".join(lines).encode())
         wait_until(lambda: it.service.metrics.active._value.get() == 0 and is_sent(it))
-        yield asked
+        yield connection
 
 
 def is_sent(it):
-    """Tell whether the service has begun to reply to its only client."""
+    """Return whether the service has begun to reply to its only client."""
     buffers = [
         each.transport.get_write_buffer_size()
         for each in it.server.server_state.connections
@@ -232,24 +232,24 @@ def with_large(index, large, **limits):
         yield it
 
 
-def test_who_does_not_read_is_left(own_index, large):
-    with with_large(own_index, large, read_seconds=0.5) as it, asking(it):
+def test_slow_clients_are_disconnected(own_index, large):
+    with with_large(own_index, large, read_seconds=0.5) as it, requesting(it):
         [one] = it.server.server_state.connections
         assert one.transport.get_write_buffer_size() < 4 * PART_BYTES
         wait_until(lambda: known(it) == 0)
 
 
-def test_who_does_not_read_delays_no_stop(own_index, large):
+def test_slow_readers_delay_no_stop(own_index, large):
     never = {"read_seconds": 600.0, "stop_seconds": 600}
-    with with_large(own_index, large, **never) as it, asking(it):
+    with with_large(own_index, large, **never) as it, requesting(it):
         it.stop()
 
 
-def test_who_reads_late_gets_all_of_a_large_picture(own_index, large):
+def test_late_readers_get_all_of_a_large_picture(own_index, large):
     """The time that a request may take is over once its reply has begun."""
-    with with_large(own_index, large, seconds=2.0) as it, asking(it) as asked:
+    with with_large(own_index, large, seconds=2.0) as it, requesting(it) as connection:
         time.sleep(3)
-        received = b"".join(iter(lambda: asked.recv(65536), b""))
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
     assert received.partition(b"\r\n\r\n")[2] == large
 
 
@@ -264,7 +264,7 @@ def test_a_file_that_becomes_shorter_is_not_sent_on(tmp_path):
 
 
 @pytest.mark.parametrize("declared", [True, False])
-def test_who_sends_too_much_is_told_so_in_full(served, declared):
+def test_clients_that_send_too_much_get_the_whole_reply(served, declared):
     size = 20 * 2**20
     head = "POST /v1/search HTTP/1.1\r\nHost: localhost\r\n"
     if declared:
@@ -279,7 +279,7 @@ def test_who_sends_too_much_is_told_so_in_full(served, declared):
     assert received.endswith(b"}}")
 
 
-def test_who_sends_without_end_is_not_listened_to(served):
+def test_endless_senders_are_disconnected(served):
     head = b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999"
     with socket.create_connection(("127.0.0.1", served.port), 60) as connection:
         connection.sendall(head + b"\r\n\r\n")

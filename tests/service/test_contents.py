@@ -9,7 +9,7 @@ from fdch.service.index.contents import FRESH_SECONDS, QUICK_SECONDS, Cached
 
 
 class Found:
-    """Counts how often it was asked, and takes some time of its clock for it."""
+    """Counts its calls, each of which takes some time of its clock."""
 
     def __init__(self, takes=0.0):
         self.now, self.takes, self.count = 0.0, takes, 0

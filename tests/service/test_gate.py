@@ -20,24 +20,24 @@ def item(scenes):
     ["/", "/health", "/ready", "/docs", "/v1/index", "/openapi.json", "/metrics"],
 )
 def test_head_is_get_without_a_body(served, path):
-    asked = httpx.head(served.url + path)
+    head = httpx.head(served.url + path)
     got = httpx.get(served.url + path)
-    assert (asked.status_code, asked.content) == (200, b"")
+    assert (head.status_code, head.content) == (200, b"")
     assert got.content
-    assert asked.headers["content-type"] == got.headers["content-type"]
-    assert int(asked.headers["content-length"]) > 0
+    assert head.headers["content-type"] == got.headers["content-type"]
+    assert int(head.headers["content-length"]) > 0
 
 
-def test_head_tells_of_items_and_their_pictures(served, item):
+def test_head_requests_describe_items_and_their_pictures(served, item):
     with httpx.Client(base_url=served.url) as client:  # one connection for all
         for path in ("", "/picture", "/thumbnail"):
-            asked, got = client.head(item + path), client.get(item + path)
-            assert (asked.status_code, asked.content) == (200, b"")
-            assert asked.headers["content-length"] == str(len(got.content))
+            head, got = client.head(item + path), client.get(item + path)
+            assert (head.status_code, head.content) == (200, b"")
+            assert head.headers["content-length"] == str(len(got.content))
         assert client.head("/v1/items/nothing").status_code == 404
 
 
-def test_a_wrong_method_is_told_all_right_ones(writable):
+def test_a_wrong_method_gets_all_allowed_ones(writable):
     headers = {"authorization": f"Bearer {WRITE}"}
     for path, allowed in (
         ("/v1/items/x", "DELETE, GET, HEAD, PUT"),
@@ -52,18 +52,18 @@ def test_a_wrong_method_is_told_all_right_ones(writable):
     assert httpx.head(f"{writable.url}/v1/encode", headers=headers).status_code == 405
 
 
-def test_refusals_are_counted_where_they_were_asked_for(writable):
+def test_refusals_are_counted_where_they_were_requested(writable):
     read = {"authorization": f"Bearer {READ}"}
     assert httpx.get(f"{writable.url}/v1/items/a%2Fb").status_code == 401
     assert httpx.delete(f"{writable.url}/v1/items/x", headers=read).status_code == 403
     assert httpx.get(f"{writable.url}/nothing/here").status_code == 401
-    told = writable.service.metrics.text().decode()
+    counted = writable.service.metrics.text().decode()
     for labels in (
         'method="GET",route="/v1/items/{id}",status="401"',
         'method="DELETE",route="/v1/items/{id}",status="403"',
         'method="GET",route="other",status="401"',
     ):
-        assert f"fdch_requests_total{{{labels}}} 1.0" in told
+        assert f"fdch_requests_total{{{labels}}} 1.0" in counted
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_forwarded_values_that_are_no_addresses_count_as_unknown(
 
     config.loaded_app.app = app
 
-    def ask(client):
+    def request(client):
         header = (b"x-forwarded-for", header_value.encode())
         scope = {"type": "http", "client": (client, 1), "headers": [header]}
         asyncio.run(config.loaded_app(scope, None, None))
 
-    ask("127.0.0.1")
-    ask("192.0.2.1")  # no proxy of ours
+    request("127.0.0.1")
+    request("192.0.2.1")  # no proxy of ours
     assert seen == [expected, "192.0.2.1"]

@@ -39,10 +39,10 @@ def test_a_hostile_request_is_refused(target, name):
     body = received.body
     assert received.status == due, (received.status, body[:500])
     if body and name != "trace":
-        told = json.loads(body)["error"]
-        assert told["code"]
-        assert told["message"]
-        assert "/scenes" not in told["message"]
+        error = json.loads(body)["error"]
+        assert error["code"]
+        assert error["message"]
+        assert "/scenes" not in error["message"]
         assert "Traceback" not in body.decode()
 
 

@@ -112,13 +112,13 @@ def test_only_whole_names_are_known(site, path, status):
     assert get(site, path, "wrong").status_code == 401
 
 
-def test_an_unknown_index_is_told_the_known_ones(site):
+def test_an_unknown_index_gets_the_known_ones(site):
     error = get(site, "/v1/indexes/nothing/index").json()["error"]
     assert error["code"] == "unknown_index"
     assert "shop, archive" in error["hint"]
 
 
-def test_counters_tell_indexes_apart(site):
+def test_counters_distinguish_indexes(site):
     text = get(site, "/metrics").text
     for name, items in (("shop", 240), ("archive", 239)):
         assert f'fdch_items{{index="{name}"}} {items}.0' in text
@@ -158,8 +158,8 @@ def test_a_visitor_chooses_between_indexes(browser, site):
     expect(page.locator("#about")).to_contain_text("239 items")
     seen.search("beach")
     ids = seen.ids()
-    assert seen.asked()["index"] == ["archive"]
-    assert seen.asked()["q"] == ["beach"]
+    assert seen.query()["index"] == ["archive"]
+    assert seen.query()["q"] == ["beach"]
     with Client(site.url, READ, index="archive") as archive:
         assert ids == archive.by_text("beach", k=24).ids
     page.go_back()

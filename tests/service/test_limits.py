@@ -24,9 +24,9 @@ def slow(service, seconds=None):
     go = threading.Event()
     before = service.searcher.search
 
-    def wait(*asked, **options):
+    def wait(*query, **options):
         go.wait(60 if seconds is None else seconds)
-        return before(*asked, **options)
+        return before(*query, **options)
 
     service.searcher.search = wait
     return go
@@ -188,7 +188,7 @@ def test_too_much_uploaded_at_a_time_is_refused(own_index):
     ):
         held = it.server.config.app._held
 
-        def ask(token):
+        def search(token):
             sent = {"authorization": f"Bearer {token}"}
             return httpx.post(
                 f"{it.url}/v1/search", content=b" " * 1000, headers=sent
@@ -198,14 +198,14 @@ def test_too_much_uploaded_at_a_time_is_refused(own_index):
         stack.enter_context(first)
         wait_until(lambda: held._held.total() == 2500)
         # one client has its share, another has room
-        assert (ask(READ), ask(WRITE)) == (503, 415)
+        assert (search(READ), search(WRITE)) == (503, 415)
         second = begin(it, declared=3000, body=b" " * 2600, token=WRITE)
         stack.enter_context(second)
         wait_until(lambda: held._held.total() == 5100)
-        assert ask(None) == 401
+        assert search(None) == 401
         first.close()
         wait_until(lambda: held._held.total() == 2600)
-        assert ask(READ) == 415
+        assert search(READ) == 415
         second.close()
         wait_until(lambda: held._held.total() == 0)
         assert not held._held
@@ -217,6 +217,24 @@ def test_only_forms_may_be_as_long_as_pictures(served):
     for kind, status in (("application/json", 413), (FORM, 415)):
         found = httpx.post(url, content=body, headers={"content-type": kind})
         assert found.status_code == status
+
+
+@pytest.mark.parametrize("length", [16_000, 17_000, 60_000])
+@pytest.mark.parametrize("place", ["header", "address"])
+def test_a_long_head_is_refused_even_if_it_arrives_at_once(served, place, length):
+    query, headers = "", {}
+    if place == "header":
+        headers = {"x": "x" * length}
+    else:
+        query = "?" + "x" * length
+    reply = httpx.get(f"{served.url}/health{query}", headers=headers)
+    if length < 2**14:
+        assert reply.status_code == 200
+    else:
+        assert reply.status_code == 431
+        assert reply.json()["error"]["code"] == "long_head"
+        assert reply.headers["connection"] == "close"
+        assert reply.headers["x-content-type-options"] == "nosniff"
 
 
 def test_the_longest_batch_fits(client):
@@ -247,7 +265,7 @@ def test_nobody_elsewhere_may_read_replies(served):
     assert reply.headers["cross-origin-resource-policy"] == "same-origin"
 
 
-def test_loopback_is_told_from_the_rest():
+def test_loopback_is_distinguished_from_the_rest():
     assert all(
         map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"))
     )
@@ -255,8 +273,13 @@ def test_loopback_is_told_from_the_rest():
     assert not any(map(is_loopback, others))
 
 
-def test_a_port_that_is_taken_is_told_of():
-    with listen("127.0.0.1", 0) as taken, pytest.raises(SettingError, match="--port"):
+def test_a_port_that_is_taken_is_reported():
+    with (
+        listen("127.0.0.1", 0) as taken,
+        pytest.raises(
+            SettingError, match=r"in use\. Choose another with --host and --port"
+        ),
+    ):
         listen("127.0.0.1", taken.getsockname()[1])
     with pytest.raises(SettingError, match="cannot listen on nowhere"):
         listen("nowhere.invalid", 0)
@@ -284,7 +307,7 @@ def test_logs_hold_no_query(scenes, caplog):
     assert "confidentialword" not in text
 
 
-def test_logs_hold_queries_where_that_is_asked_for(scenes, caplog):
+def test_logs_hold_queries_on_request(scenes, caplog):
     caplog.set_level(logging.INFO)
     with running(scenes.index, log_queries=True) as it, it.client() as client:
         client.by_text("beach")

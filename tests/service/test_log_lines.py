@@ -39,6 +39,15 @@ def test_a_request_is_one_line_without_its_query(served, lines):
     assert "beach" not in json.dumps(line)
 
 
+def test_an_error_keeps_its_trace(lines):
+    try:
+        raise ValueError("of a handler")
+    except ValueError:
+        logging.getLogger("fdch.service").exception("failed")
+    [line] = [each for each in lines() if each.get("message") == "failed"]
+    assert "ValueError: of a handler" in line["trace"]
+
+
 @pytest.mark.parametrize("given", ["", "a b", "ü".encode(), "x" * 65, 'a"}'])
 def test_an_id_that_could_forge_a_line_is_replaced(served, given):
     reply = httpx.get(f"{served.url}/health", headers={"X-Request-Id": given})
@@ -64,8 +73,7 @@ def test_an_error_has_the_id_of_its_request(served, lines, monkeypatch):
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_the_command_starts_the_log_in_either_form(form, capsys, monkeypatch):
     logger = logging.getLogger("fdch.service")
-    monkeypatch.setattr(logger, "handlers", [])
-    monkeypatch.setattr(logger, "propagate", True)
+    monkeypatch.setattr(logging.root, "handlers", [])
     monkeypatch.setattr(logger, "level", logger.level)
     serve._start_log(False, form)
     logger.info("ready")

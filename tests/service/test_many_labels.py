@@ -1,4 +1,4 @@
-"""More labels and values than are listed: their true numbers are told."""
+"""More labels and values than are listed: their true numbers are reported."""
 
 import pytest
 from tests.service.running import running
@@ -16,15 +16,15 @@ def few_listed(scenes, monkeypatch):
 
 def test_labels_and_values_are_counted_beyond_those_listed(few_listed, scenes):
     with few_listed.client() as client:
-        told = client.index().reply
-    assert len(told["labels"]) == LISTED < told["label_count"]
-    assert told["label_count"] == len(scenes.pairs.label_names)
-    for column in told["columns"]:
+        reply = client.index().reply
+    assert len(reply["labels"]) == LISTED < reply["label_count"]
+    assert reply["label_count"] == len(scenes.pairs.label_names)
+    for column in reply["columns"]:
         values = set(scenes.pairs.columns[column["name"]])
         assert len(column["values"]) == 2 < column["value_count"] == len(values)
 
 
-def test_the_page_tells_how_many_there_are(few_listed, scenes, come):
+def test_the_page_shows_how_many_there_are(few_listed, scenes, come):
     pytest.importorskip("playwright", reason="playwright is not installed")
     from playwright.sync_api import expect
 

@@ -74,9 +74,9 @@ def test_every_example_of_a_value_works(target, document):
         assert list(examples(body.get("multipart/form-data", {}))) == []
         if list(body) == ["multipart/form-data"]:
             continue
-        asked = [{"json": each} for each in examples(body.get("application/json", {}))]
-        assert asked or not body
-        for content in asked or [{}]:
+        bodies = [{"json": each} for each in examples(body.get("application/json", {}))]
+        assert bodies or not body
+        for content in bodies or [{}]:
             sent = {"headers": headers, "params": query, **content}
             reply = httpx.request(method, target.url + path, **sent)
             assert reply.is_success, (method, path, content, reply.text)
@@ -118,10 +118,10 @@ def test_every_line_works_in_a_shell(target, document, tmp_path):
         assert thumbnail.format == "JPEG"
 
 
-def test_lines_name_a_token_only_where_one_is_asked_for(document, served):
+def test_lines_name_a_token_only_where_one_is_required(document, served):
     without = httpx.get(f"{served.url}/openapi.json").json()
-    for told, has_token in ((document, True), (without, False)):
-        for *_, operation in operations(told):
+    for described, has_token in ((document, True), (without, False)):
+        for *_, operation in operations(described):
             for each in operation["x-codeSamples"]:
                 assert ("$TOKEN" in each["source"]) == has_token
 
@@ -150,7 +150,7 @@ def test_what_an_index_lacks_is_in_no_example(document):
     assert filtered["where"] == ['"label" = " ="']
 
 
-def test_without_a_token_examples_tell_nothing_of_the_index(target, document, scenes):
+def test_without_a_token_examples_show_nothing_of_the_index(target, document, scenes):
     general = httpx.get(f"{target.url}/openapi.json").json()
     assert general["paths"].keys() == document["paths"].keys()
     shown = all_examples(general)
@@ -167,10 +167,10 @@ def test_without_a_token_examples_tell_nothing_of_the_index(target, document, sc
 
 def test_examples_are_looked_for_once(served):
     searcher = served.service.searcher
-    before, asked = searcher.by_text, []
+    before, searched = searcher.by_text, []
 
     def by_text(*words, **options):
-        asked.append(words)
+        searched.append(words)
         return before(*words, **options)
 
     searcher.by_text = by_text
@@ -182,7 +182,7 @@ def test_examples_are_looked_for_once(served):
             assert httpx.get(f"{served.url}/docs").status_code == 200
     finally:
         searcher.by_text = before
-    assert len(asked) == 1
+    assert len(searched) == 1
 
 
 def test_the_page_shows_every_route_and_loads_nothing_from_elsewhere(target, document):
@@ -204,7 +204,7 @@ def test_the_page_shows_every_route_and_loads_nothing_from_elsewhere(target, doc
     )
 
 
-def test_every_route_tells_its_errors_in_one_shape(document):
+def test_every_route_returns_its_errors_in_one_shape(document):
     shape = {"$ref": "#/components/schemas/ErrorReply"}
     for operations in document["paths"].values():
         for operation in operations.values():

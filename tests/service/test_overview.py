@@ -1,4 +1,4 @@
-"""How the codes of an index lie, told from a sample."""
+"""How the codes of an index lie, estimated from a sample."""
 
 import json
 from math import comb
@@ -42,32 +42,32 @@ def store(request, tmp_path):
 
 
 def test_an_empty_index_has_nothing_to_show(store):
-    told = overview(store)
-    assert told["items"] == told["sampled"] == told["distinct"] == 0
-    assert told["groups"] == told["points"] == told["distances"] == []
+    found = overview(store)
+    assert found["items"] == found["sampled"] == found["distinct"] == 0
+    assert found["groups"] == found["points"] == found["distances"] == []
 
 
 def test_groups_are_found_with_their_labels_largest_first(store, monkeypatch):
     monkeypatch.setattr(overviews, "GROUPS", 2)
     store.add(*two_groups())
-    told = overview(store)
-    assert [group["size"] for group in told["groups"]] == [40, 20]
-    labels = [set(group["labels"]) for group in told["groups"]]
+    found = overview(store)
+    assert [group["size"] for group in found["groups"]] == [40, 20]
+    labels = [set(group["labels"]) for group in found["groups"]]
     assert labels == [{"all", "day"}, {"all", "night"}]
-    assert told["groups"][0]["text"].startswith("text ")
-    assert told["groups"][0]["has_picture"] is False
-    assert {point[2] for point in told["points"]} == {0, 1}
+    assert found["groups"][0]["text"].startswith("text ")
+    assert found["groups"][0]["has_picture"] is False
+    assert {point[2] for point in found["points"]} == {0, 1}
 
 
 def test_points_have_names_and_the_colour_of_their_rarest_label(store):
     items, codes = two_groups()
     store.add([*items[:-1], Item("bare")], codes)
-    told = overview(store)
-    assert told["labels"] == ["all", "day", "night"]
-    assert len(told["points"]) == len(told["names"]) == 60
-    by_name = dict(zip(told["names"], told["points"], strict=True))
+    found = overview(store)
+    assert found["labels"] == ["all", "day", "night"]
+    assert len(found["points"]) == len(found["names"]) == 60
+    by_name = dict(zip(found["names"], found["points"], strict=True))
     for item in items[:-1]:
-        assert told["labels"][by_name[item.text][3]] == item.labels[0]
+        assert found["labels"][by_name[item.text][3]] == item.labels[0]
     assert by_name["bare"][3] == -1
 
 
@@ -81,28 +81,28 @@ def test_a_few_frequent_labels_colour_points():
     assert colours == [*range(8), *[7] * 12, -1]
 
 
-def test_all_is_told_as_plain_values_that_add_up(store):
+def test_all_is_returned_as_plain_values_that_add_up(store):
     items, codes = two_groups()
     store.add(items, codes)
-    told = json.loads(json.dumps(overview(store)))
-    assert told["items"] == told["sampled"] == 60
+    found = json.loads(json.dumps(overview(store)))
+    assert found["items"] == found["sampled"] == 60
     ones = (codes.signs() == 1).mean(axis=0)
-    assert told["balance"] == pytest.approx(ones.tolist(), abs=1e-6)
+    assert found["balance"] == pytest.approx(ones.tolist(), abs=1e-6)
     for name in ("distances", "distances_alike", "chance"):
-        assert len(told[name]) == BITS + 1
-        assert sum(told[name]) == pytest.approx(1, abs=1e-4)
-    assert told["chance"][8] == pytest.approx(comb(16, 8) / 2**16, abs=1e-6)
-    assert told["distances_unlike"] == []  # all share the label "all"
-    assert told["largest"] >= 2 and told["distinct"] < 60
+        assert len(found[name]) == BITS + 1
+        assert sum(found[name]) == pytest.approx(1, abs=1e-4)
+    assert found["chance"][8] == pytest.approx(comb(16, 8) / 2**16, abs=1e-6)
+    assert found["distances_unlike"] == []  # all share the label "all"
+    assert found["largest"] >= 2 and found["distinct"] < 60
 
 
 def test_like_items_are_nearer_than_unlike_ones(store):
     items, codes = two_groups()
     bare = [Item(item.id, labels=item.labels[:1]) for item in items]
     store.add(bare, codes)
-    told = overview(store)
+    found = overview(store)
     mean = {
-        name: sum(distance * share for distance, share in enumerate(told[name]))
+        name: sum(distance * share for distance, share in enumerate(found[name]))
         for name in ("distances_alike", "distances", "distances_unlike")
     }
     assert mean["distances_alike"] < mean["distances"] < mean["distances_unlike"]
@@ -110,21 +110,21 @@ def test_like_items_are_nearer_than_unlike_ones(store):
 
 def test_items_without_labels_have_distances_all_the_same(store):
     store.add([Item("a"), Item("b")], binarize(np.eye(2, BITS) - 0.5))
-    told = overview(store)
-    assert told["distances"][2] == 1
-    assert told["distances_alike"] == told["distances_unlike"] == []
+    found = overview(store)
+    assert found["distances"][2] == 1
+    assert found["distances_alike"] == found["distances_unlike"] == []
 
 
-def test_a_large_index_is_told_by_a_sample(tmp_path, monkeypatch):
+def test_a_large_index_is_described_by_a_sample(tmp_path, monkeypatch):
     monkeypatch.setattr(overviews, "SAMPLE", 50)
     rng = np.random.default_rng(0)
     codes = Codes(rng.integers(256, size=(3000, 2), dtype=np.uint8), BITS)
     with CodeFolder.create(tmp_path / "index", BITS, "a model") as folder:
         folder.add_numbered(codes)
-        told = overview(folder)
-    assert told["items"] == 3000 and told["sampled"] == 50
-    assert sum(group["size"] for group in told["groups"]) == 50
-    assert len(told["points"]) == 50
+        found = overview(folder)
+    assert found["items"] == 3000 and found["sampled"] == 50
+    assert sum(group["size"] for group in found["groups"]) == 50
+    assert len(found["points"]) == 50
 
 
 def test_equal_codes_make_one_group_and_lie_in_one_place():

@@ -61,7 +61,7 @@ def test_an_item_is_replaced_only_when_that_is_meant(form, writer):
     assert writer.item("scene3").text == "another text"
 
 
-def test_a_broken_picture_is_told(form):
+def test_a_broken_picture_is_reported(form):
     content = {"name": "x.png", "mimeType": "image/png", "buffer": b"no picture"}
     form.get_by_label("Picture").set_input_files([content])
     form.get_by_label("Write token").fill(WRITE)
@@ -69,7 +69,7 @@ def test_a_broken_picture_is_told(form):
     expect(form.get_by_role("status")).to_contain_text("This picture cannot be read")
 
 
-def test_who_may_only_read_has_no_form(come):
+def test_readers_without_write_access_have_no_form(come):
     page = come("/?view=index")
     expect(page.page.locator("figure .groups")).to_be_visible()
     expect(page.page.locator(".add")).to_have_count(0)
@@ -109,7 +109,7 @@ def test_an_item_is_liked_in_its_dialog(come):
     expect(liked).to_have_attribute("aria-pressed", "true")
     page.page.get_by_role("button", name="Refine the search").click()
     expect(page.page.locator("#marks .chip")).to_have_count(2)
-    assert page.asked() == {"q": ["boat"], "like": [first], "unlike": [second]}
+    assert page.query() == {"q": ["boat"], "like": [first], "unlike": [second]}
 
 
 def test_points_are_coloured_by_label_with_a_legend_and_names(come, scenes):

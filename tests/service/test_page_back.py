@@ -71,7 +71,7 @@ def test_a_closed_item_is_not_opened_again_by_going_back(come, steps):
     expect(dialog).to_contain_text(f"{1 + steps} of 24")
     page.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
-    assert page.asked() == {"q": ["boat"]}
+    assert page.query() == {"q": ["boat"]}
     page.page.go_back()
     expect(page.page.locator("#start-view")).to_be_visible()
     expect(dialog).to_be_hidden()
@@ -84,7 +84,7 @@ def test_words_that_were_typed_and_not_sent_are_used(come):
     field.fill("tree")
     page.page.get_by_role("button", name="beach, ").first.click()
     expect(page.heading).to_have_text("“tree”")
-    assert page.asked() == {"q": ["tree"], "where": ["label=beach"]}
+    assert page.query() == {"q": ["tree"], "where": ["label=beach"]}
     page.ids()
     field.fill("a house")
     page.page.locator("#grid a.open").first.click()

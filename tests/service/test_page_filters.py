@@ -46,11 +46,11 @@ def test_chips_of_any_column_and_value_filter(come, odd):
         chip.click()
         expect(page.cards).to_have_count(2)
         expect(chip).to_have_attribute("aria-pressed", "true")
-        [written] = page.asked()["where"]
+        [written] = page.query()["where"]
         assert parse_condition(written) == Condition(column, "=", (value,))
         chip.click()
         expect(chip).to_have_attribute("aria-pressed", "false")
-        assert "where" not in page.asked()
+        assert "where" not in page.query()
 
 
 @pytest.mark.parametrize("column", ["scene", "born in year", 'a "b"'])
@@ -82,7 +82,7 @@ def test_one_of_several_labels_of_a_link_can_be_taken_out(come, client):
         name = {2: "car, ", 1: "tree, ", 0: "boat, "}[len(left)]
         side.get_by_role("button", name=name).first.click()
         expect(pressed).to_have_count(len(left))
-        where = page.asked().get("where", [])
+        where = page.query().get("where", [])
         values = [list(parse_condition(each).values) for each in where]
         assert values == ([left] if left else [])
         assert page.ids() == client.by_text("boat", k=24, where=where).ids

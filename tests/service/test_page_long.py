@@ -12,16 +12,16 @@ LONG = "a boat on the beach and then another " * 400
 
 
 def known(page, **changes):
-    """Let the service tell more of each result than the index holds."""
+    """Let the service say more of each result than the index holds."""
 
-    def tell(route):
+    def extend(route):
         reply = route.fetch()
         content = reply.json()
         for result in content["results"]:
             result |= changes
         route.fulfill(response=reply, json=content)
 
-    page.page.route("**/v1/search", tell)
+    page.page.route("**/v1/search", extend)
 
 
 def test_an_item_is_seen_from_its_beginning_on_a_phone(come):
@@ -71,7 +71,7 @@ def test_a_short_text_has_nothing_to_unfold(come):
 def test_a_filter_of_a_long_value_is_one_line(come):
     page = come()
 
-    def tell(route):
+    def extend(route):
         reply = route.fetch()
         content = reply.json()
         content["columns"].append(
@@ -83,7 +83,7 @@ def test_a_filter_of_a_long_value_is_one_line(come):
         )
         route.fulfill(response=reply, json=content)
 
-    page.page.route("**/v1/index", tell)
+    page.page.route("**/v1/index", extend)
     page.open("/?q=boat&where=label%21%3D" + "x" * 900)
     page.ids()
     chip = page.page.locator("[data-column=story]").first

@@ -24,7 +24,7 @@ def test_a_picture_and_words_are_searched_with_together(come, client, photo):
     expect(page.heading).to_have_text("Your picture and “boat -beach”")
     hits = client.query(text="boat", image=photo, avoid=["beach"], k=24)
     assert page.ids() == hits.ids
-    assert page.asked() == {"q": ["boat -beach"], "picture": [""]}
+    assert page.query() == {"q": ["boat -beach"], "picture": [""]}
     expect(page.page.locator("#least")).to_have_count(0)
     page.page.get_by_role("button", name="Remove the picture").click()
     expect(page.heading).to_have_text("“boat -beach”")
@@ -39,7 +39,7 @@ def test_words_of_a_link_can_be_searched_without_its_picture(come):
     expect(page.state).to_contain_text("This search was made with a picture")
     page.state.get_by_role("button", name="Search with the words alone").click()
     assert page.ids()
-    assert page.asked() == {"q": ["boat"]}
+    assert page.query() == {"q": ["boat"]}
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_marked_items_refine_a_search(come, client):
     pressed = page.page.locator("#grid .mark-it[aria-pressed=true]")
     expect(pressed).to_have_count(3)
     expect(marks.locator(".chip")).to_have_count(3)
-    assert page.asked() == {"q": ["boat"]}
+    assert page.query() == {"q": ["boat"]}
     marks.get_by_role("button", name="Remove the like of").nth(1).click()
     expect(pressed).to_have_count(2)
     marks.get_by_role("button", name="Refine the search").click()
     expect(page.cards.first).not_to_have_attribute("data-id", ids[0])
     like, unlike = [ids[0]], [ids[2]]
-    assert page.asked() == {"q": ["boat"], "like": like, "unlike": unlike}
+    assert page.query() == {"q": ["boat"], "like": like, "unlike": unlike}
     hits = client.query(text="boat", like=like, unlike=unlike, k=24)
     assert page.ids() == hits.ids
     assert page.barriers() == []
@@ -113,7 +113,7 @@ def test_a_file_that_is_no_picture_leaves_all_as_it_is(come):
     page.bring("drop", b"hello", "notes.txt", "text/plain")
     expect(page.state).to_contain_text("“notes.txt” is not a picture.")
     assert page.ids() == ids
-    assert page.asked() == {"q": ["boat"], "where": ["label=boat"]}
+    assert page.query() == {"q": ["boat"], "where": ["label=boat"]}
 
 
 def test_a_broken_picture_can_be_removed_without_losing_the_words(come):
@@ -124,7 +124,7 @@ def test_a_broken_picture_can_be_removed_without_losing_the_words(come):
     expect(page.page.get_by_label("Search with words")).to_have_value("boat")
     page.state.get_by_role("button", name="Remove the picture").click()
     assert page.ids() == ids
-    assert page.asked() == {"q": ["boat"], "where": ["label=boat"]}
+    assert page.query() == {"q": ["boat"], "where": ["label=boat"]}
 
 
 @pytest.mark.parametrize("width", [320, 768, 1280])

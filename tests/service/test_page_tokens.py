@@ -1,4 +1,4 @@
-"""The page of a service that asks for a token."""
+"""The page of a service that requires a token."""
 
 import pytest
 
@@ -38,12 +38,12 @@ def give(page, token):
 
 
 @pytest.mark.parametrize("token", ["schlüssel€", "two words", "naïve"])
-def test_what_cannot_be_a_token_is_told_and_another_can_be_given(enter, token):
+def test_what_cannot_be_a_token_is_reported_and_another_can_be_given(enter, token):
     page = enter("/?q=boat", token)
     expect(page.state).to_contain_text("This is no token")
     assert page.barriers() == []
     page.page.reload()
-    expect(page.state).to_contain_text("asks for a token")
+    expect(page.state).to_contain_text("requires a token")
     give(page, READ)
     assert page.ids()
 
@@ -56,7 +56,7 @@ def test_a_token_that_was_kept_and_cannot_be_sent_is_forgotten(come, guarded):
     assert page.ids()
 
 
-def test_a_wrong_token_is_told(enter):
+def test_a_wrong_token_is_reported(enter):
     page = enter("/?q=boat", "a-wrong-token-of-twenty")
     expect(page.state).to_contain_text("The token is not known.")
 

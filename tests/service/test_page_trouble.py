@@ -1,4 +1,4 @@
-"""The page when something is wrong: told in words for people, and overcome."""
+"""The page when something is wrong: explained in words for people, and overcome."""
 
 import httpx
 import pytest
@@ -17,10 +17,10 @@ WORDS_FOR_PROGRAMS = ("/docs", "String should", "Where.0", "Retry-After", "null"
 @pytest.mark.parametrize("address", ["/", "/?q=boat", "/?view=index"])
 def test_a_service_that_is_loading_is_waited_for(come, address):
     page = come("/docs")
-    told = loading().response()
-    assert told.status_code == 503 and told.headers["retry-after"] == "5"
+    reply = loading().response()
+    assert reply.status_code == 503 and reply.headers["retry-after"] == "5"
     for place in ("**/v1/**", "**/ready"):
-        page.page.route(place, lambda route: route.fulfill(status=503, body=told.body))
+        page.page.route(place, lambda route: route.fulfill(status=503, body=reply.body))
     page.open(address)
     expect(page.state).to_contain_text("The search service is starting")
     assert page.barriers() == []
@@ -45,7 +45,7 @@ def test_a_proxy_with_nobody_behind_it_is_waited_for(come, status):
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "words"),
     [
         ("/?q=boat&where=label%3D" + "x" * 1001, "A filter cannot be used"),
         ("/?q=boat" + "&where=objects%3D1" * 17, "A filter cannot be used"),
@@ -55,9 +55,9 @@ def test_a_proxy_with_nobody_behind_it_is_waited_for(come, status):
         ("/?q=boat&where=size%3D3", "No item has a column 'size'"),
     ],
 )
-def test_a_link_that_cannot_be_answered_is_told_in_words(come, address, told):
+def test_a_link_that_cannot_be_answered_is_explained_in_words(come, address, words):
     page = come(address)
-    expect(page.state).to_contain_text(told)
+    expect(page.state).to_contain_text(words)
     shown = page.state.inner_text() + page.page.locator("#status").inner_text()
     assert [each for each in WORDS_FOR_PROGRAMS if each in shown] == []
 
@@ -82,7 +82,7 @@ def colour(page):
     )
 
 
-def test_a_picture_that_was_replaced_is_shown_anew(come, writable, writer):
+def test_a_replaced_picture_is_shown_again(come, writable, writer):
     writer.put("mine", text="a boat", image=picture_bytes("navy", (64, 64)))
     page = come("/?q=boat&item=mine", url=writable.url)
     page.page.get_by_label("Token").fill(READ)
@@ -94,7 +94,7 @@ def test_a_picture_that_was_replaced_is_shown_anew(come, writable, writer):
 
 
 @pytest.mark.parametrize("kind", ["picture", "thumbnail"])
-def test_browsers_ask_each_time_whether_a_picture_is_still_the_same(served, kind):
+def test_browsers_revalidate_pictures_each_time(served, kind):
     address = f"{served.url}/v1/items/scene3/{kind}"
     reply = httpx.get(address)
     assert reply.headers["cache-control"] == "private, no-cache"

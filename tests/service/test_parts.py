@@ -38,7 +38,7 @@ def test_anything_else_is_refused_with_a_reason(before, after):
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "told"),
+    ("body", "kind", "message"),
     [
         (b"", KIND, "ends too early"),
         (written([Part("a", b"x", True)])[:-8], KIND, "ends too early"),
@@ -57,6 +57,6 @@ def test_anything_else_is_refused_with_a_reason(before, after):
         ),
     ],
 )
-def test_what_is_wrong_is_told(body, kind, told):
-    with pytest.raises(ValueError, match=told):
+def test_what_is_wrong_is_reported(body, kind, message):
+    with pytest.raises(ValueError, match=message):
         read_parts(body, kind)

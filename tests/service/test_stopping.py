@@ -1,16 +1,16 @@
-"""The command as a process: told to stop, and killed while clients write."""
+"""The command as a process: stopped, and killed while clients write."""
 
+import json
+import logging
 import os
-import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
+from tests.service.processes import Process
 from tests.service.running import READ, WRITE, picture_bytes, wait_until
 
 from fdch import Client, Index
@@ -31,42 +31,6 @@ def token_file(tmp_path):
 def closing_at_end():
     with ExitStack() as stack:
         yield stack.enter_context
-
-
-class Process:
-    """`fdch serve` in a process of its own."""
-
-    def __init__(self, index, *options, program=("-m", "fdch")):
-        command = [sys.executable, *program, "serve", str(index), "--port", "0"]
-        self.process = subprocess.Popen(
-            [*command, *map(str, options)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-        )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        found = re.search(r"at (http://\S+)/", line)
-        assert found, self.process.communicate()
-        self.url = found[1]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *problem):
-        self.process.kill()
-        self.process.communicate()
-
-    def client(self, token):
-        client = Client(self.url, token)
-        wait_until(client.is_ready)
-        return client
-
-    def end(self, number):
-        self.process.send_signal(number)
-        told = self.process.communicate(timeout=120)
-        return self.process.returncode, told[1]
 
 
 FEW_FILES = """
@@ -125,6 +89,37 @@ def test_sighup_reads_the_tokens_again(scenes, tmp_path):
         wait_until(lambda: httpx.get(url, headers=headers).status_code == 200)
         code, log = served.end(signal.SIGTERM)
     assert code == 0, log
+
+
+def test_options_hold_for_the_process(own_index, token_file):
+    limits = ("--upload-quota", "1KB", "--max-connections", 2)
+    options = ("--token-file", token_file, *limits, "--log-format", "json")
+    with Process(own_index, *options) as served:
+        with served.client(WRITE) as client:
+            client.put("small", image=picture_bytes())
+            with pytest.raises(ServiceError) as caught:
+                client.put("large", image=picture_bytes(size=(900, 900)))
+        assert (caught.value.status, caught.value.code) == (507, "quota_full")
+        address = ("127.0.0.1", int(served.url.rpartition(":")[2]))
+        with ExitStack() as crowd:
+            first, _ = (
+                crowd.enter_context(socket.create_connection(address)) for _ in range(2)
+            )
+            wait_until(lambda: status_of(served.url) == 503)
+            first.sendall(b"this is no HTTP\r\n\r\n")
+            assert first.recv(100).startswith(b"HTTP/1.1 400 ")
+        wait_until(lambda: status_of(served.url) == 200)
+        code, log = served.end(signal.SIGTERM)
+    assert code == 0, log
+    lines = [json.loads(line) for line in log.splitlines()]
+    refused = [each for each in lines if each.get("status") == 507]
+    assert [each["path"] for each in refused] == ["/v1/items/{id}"]
+    assert refused[0]["id"]
+    assert "Invalid HTTP" in "".join(each.get("message", "") for each in lines)
+
+
+def status_of(url):
+    return httpx.get(f"{url}/health").status_code
 
 
 def dying(at):
@@ -218,7 +213,7 @@ def test_every_acknowledged_write_survives_kill_9(
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "message"),
     [
         (["--host", "0.0.0.0"], 2, "give a --token-file"),
         (["--host", "::"], 2, "give a --token-file"),
@@ -229,10 +224,10 @@ def test_every_acknowledged_write_survives_kill_9(
         (["--proxy", "nonsense"], 2, "'nonsense' is no IP address"),
     ],
 )
-def test_wrong_usage_is_refused(fdch_command, scenes, options, code, told):
+def test_wrong_usage_is_refused(fdch_command, scenes, options, code, message):
     result = fdch_command("serve", scenes.index, *options)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert message in result.stderr
 
 
 def test_an_index_that_is_not_there_is_refused(fdch_command, tmp_path):
@@ -250,10 +245,12 @@ def test_a_model_that_cannot_be_loaded_ends_the_service(fdch_command, own_index)
 
 
 @pytest.fixture
-def fdch_command():
+def fdch_command(monkeypatch):
     from click.testing import CliRunner
 
     from fdch.cli import cli
+
+    monkeypatch.setattr(logging.root, "handlers", [])
 
     def run(*words):
         return CliRunner().invoke(cli, list(map(str, words)), catch_exceptions=False)

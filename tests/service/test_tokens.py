@@ -1,4 +1,4 @@
-"""Tokens: read from a file under checks, told apart, never told."""
+"""Tokens: read from a file under checks, distinguished, never disclosed."""
 
 import os
 
@@ -45,7 +45,7 @@ def test_tokens_for_reading_alone_cannot_write(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "has no token"),
         ("# nothing\n", "has no token"),
@@ -57,8 +57,8 @@ def test_tokens_for_reading_alone_cannot_write(tmp_path):
         ("read " + "ü" * 20, "16 to 512"),
     ],
 )
-def test_a_wrong_file_is_refused_without_telling_tokens(tmp_path, text, told):
-    with pytest.raises(SettingError, match=told) as caught:
+def test_a_wrong_file_is_refused_without_telling_tokens(tmp_path, text, message):
+    with pytest.raises(SettingError, match=message) as caught:
         Tokens.read(write(tmp_path / "tokens", text))
     for word in text.split():
         assert len(word) < 15 or word not in str(caught.value)
@@ -132,5 +132,5 @@ def test_a_service_takes_over_tokens_without_a_restart(
         assert refused.status_code == 403
         assert "started without a write token" in refused.text
         path.write_text("nonsense")
-        wait_until(lambda: "the tokens stay as they were" in caplog.text)
+        wait_until(lambda: "the tokens are unchanged" in caplog.text)
         assert status(it, WRITE).status_code == 404

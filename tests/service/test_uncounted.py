@@ -7,25 +7,29 @@ import pytest
 from tests.service.running import running
 
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.store import Contents
+from fdch.index.store import ColumnFacts, ColumnType, Contents
+
+TYPES: list[tuple[str, ColumnType]] = [("scene", "text"), ("objects", "number")]
 
 
 @pytest.fixture(scope="module")
 def uncounted(scenes, shared_cache):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FDCH_CACHE", str(shared_cache))
-        told = Contents(uncounted="there are too many.")
-        patch.setattr(CodeFolder, "contents", lambda *_: told)
+        columns = {name: ColumnFacts(type, {}) for name, type in TYPES}
+        contents = Contents(uncounted="there are too many.", columns=columns)
+        patch.setattr(CodeFolder, "contents", lambda *_: contents)
         with running(scenes.index) as it:
             yield it
 
 
-def test_the_reason_is_told(uncounted):
+def test_the_reason_is_reported(uncounted):
     with uncounted.client() as client:
-        told = client.index().reply
-        assert told["uncounted"] == "there are too many."
-        assert told["labels"] is told["columns"] is told["kinds"] is None
-        assert told["label_count"] is None
+        reply = client.index().reply
+        assert reply["uncounted"] == "there are too many."
+        assert reply["labels"] is reply["label_count"] is reply["kinds"] is None
+        assert [(each["name"], each["type"]) for each in reply["columns"]] == TYPES
+        assert not any(each["values"] for each in reply["columns"])
         assert client.by_text("beach", where=["label=beach"]).ids
 
 
@@ -45,7 +49,10 @@ def test_the_page_says_so(uncounted):
         browser = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page()
         page.goto(f"{uncounted.url}/?q=beach")
-        page.get_by_text("Labels and values are not listed here").wait_for()
+        why = "Labels and values are not listed here: there are too many."
+        page.get_by_text(why).wait_for()
+        page.get_by_label("Sort").select_option("-objects")
+        page.get_by_text("The first 24 of 240 items").wait_for()
         page.goto(f"{uncounted.url}/?view=index")
         page.get_by_text("for all codes").wait_for()
         assert page.locator(".tile", has_text="label").count() == 0

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.service.processes import Process
 from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
-from tests.service.test_stopping import Process, dying
+from tests.service.test_stopping import dying
 
 from fdch.errors import ServiceError
 from fdch.index.storage.files.layout import PICTURES

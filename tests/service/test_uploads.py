@@ -21,10 +21,10 @@ ODD = '\\"[{,\\\\"' + "é漢🎈"
 @pytest.mark.parametrize("ascii", [True, False])
 def test_the_longest_search_is_read(ascii):
     text = (ODD * MAX_CHARACTERS)[:MAX_CHARACTERS]
-    asked = {"texts": [text] * MAX_TEXTS, "where": [f'x={ODD}"'] * 16}
-    content = json.dumps(asked, ensure_ascii=ascii)
-    assert parse_json(SearchRequest, content).inputs == asked["texts"]
-    assert parse_json(SearchRequest, content.encode()).inputs == asked["texts"]
+    request = {"texts": [text] * MAX_TEXTS, "where": [f'x={ODD}"'] * 16}
+    content = json.dumps(request, ensure_ascii=ascii)
+    assert parse_json(SearchRequest, content).inputs == request["texts"]
+    assert parse_json(SearchRequest, content.encode()).inputs == request["texts"]
 
 
 def test_the_longest_item_is_read():

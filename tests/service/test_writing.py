@@ -3,12 +3,14 @@
 import errno
 import os
 import shutil
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
+from tests.service.conftest import ITEMS
 from tests.service.running import READ, TOKENS, WRITE, picture_bytes, running
 
 from fdch import Index
@@ -381,6 +383,41 @@ def test_a_disk_that_fails_fails_only_what_it_should_have_kept(
                 client.item(name)
     assert os.strerror(number) in caplog.text
     assert kept(own_index) == []
+
+
+def test_searches_do_not_wait_for_a_disk_that_does_not_answer(own_index, monkeypatch):
+    """A reply means that the change is on disk, however long that takes."""
+    begun, may_end = threading.Event(), threading.Event()
+    for name in ("fsync", "fdatasync"):
+        plain = getattr(os, name)
+
+        def slow(handle, plain=plain):
+            begun.set()
+            assert may_end.wait(60)
+            return plain(handle)
+
+        monkeypatch.setattr(os, name, slow)
+    names = [f"new {number}" for number in range(5)]
+    with running(own_index, tokens=TOKENS) as it, it.client(WRITE) as client:
+
+        def put(name):
+            with it.client(WRITE) as own:
+                return own.put(name, text="a boat", labels=["new"])
+
+        try:
+            with ThreadPoolExecutor(len(names)) as pool:
+                puts = [pool.submit(put, name) for name in names]
+                assert begun.wait(60)
+                for _ in range(5):
+                    assert client.by_text("a boat", k=3).ids
+                assert client.index().items == ITEMS
+                assert not any(each.done() for each in puts)
+                may_end.set()
+                assert all(each.result() for each in puts)
+        finally:
+            may_end.set()
+        found = client.by_text("a boat", k=50, where=["label=new"])
+        assert sorted(found.ids) == names
 
 
 def test_an_index_without_room_says_so(own_index):

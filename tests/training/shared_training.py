@@ -18,7 +18,12 @@ import torch
 from fdch.cli import main
 from fdch.errors import FdchError
 from fdch.training.checkpoints import Checkpoints
-from fdch.training.devices.processes import is_first, join_processes, take_turns
+from fdch.training.devices.processes import (
+    current_group,
+    is_first,
+    join_processes,
+    take_turns,
+)
 from fdch.training.devices.shared_batches import require_same_work
 from fdch.training.two_stage import ModalityStage
 
@@ -60,9 +65,15 @@ def get_stuck():
 
 
 def leave():
-    with join_processes("cpu"), take_turns():
+    with join_processes("cpu"):
+        group = current_group()
+        assert group
         if is_first():
+            group.wait_for("the other is connected")
             os._exit(3)
+        group.store.set("the other is connected", "")
+        with take_turns():
+            pass
 
 
 if __name__ == "__main__":

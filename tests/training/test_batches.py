@@ -39,7 +39,7 @@ def pair_network():
     )
 
 
-def test_rows_are_those_asked_for(inputs):
+def test_rows_are_those_requested(inputs):
     pairs = training(inputs)
     rows = torch.tensor([4, 0, 4])
     assert np.array_equal(pairs.images(rows), inputs["images"][[4, 0, 4]])
@@ -48,6 +48,14 @@ def test_rows_are_those_asked_for(inputs):
     assert pairs.items == ITEMS
     assert np.array_equal(pairs.labels.numpy(), inputs["labels"])
     assert pairs.labels.dtype == torch.float32
+
+
+def test_outputs_of_no_rows_have_all_columns(inputs):
+    images, texts = inputs["images"][:0], inputs["texts"][:0]
+    network = pair_network()
+    assert batches.pair_outputs(network, images, texts).shape == (0, BITS)
+    assert batches.image_outputs(network.image, images).shape == (0, 6)
+    assert batches.text_outputs(network.text, texts).shape == (0, 6)
 
 
 def test_static_features_go_with_their_rows(inputs):

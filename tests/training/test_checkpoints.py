@@ -50,7 +50,7 @@ def test_a_checkpoint_of_another_task_is_refused(kept):
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed header", "empty", "no tensors"])
-def test_a_damaged_checkpoint_is_told_with_its_path(kept, damage):
+def test_a_damaged_checkpoint_is_reported_with_its_path(kept, damage):
     kept.save("stage 1", {"x": torch.zeros(100)}, {"epoch": 1})
     path = kept.folder / "stage 1.safetensors"
     content = path.read_bytes()
@@ -94,7 +94,7 @@ def test_a_checkpoint_of_another_format_is_refused(kept):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A time that passes when it is told to."""
+    """A clock that stands still unless a test moves it."""
     now = SimpleNamespace(seconds=1000.0)
     clock = SimpleNamespace(monotonic=lambda: now.seconds)
     monkeypatch.setattr(checkpoints, "time", clock)
@@ -117,7 +117,7 @@ def test_first_saves_come_soon_and_later_ones_seldom(tmp_path, clock):
     assert waits(kept, clock, "stage 2") == 5
 
 
-def test_no_wait_is_longer_than_the_one_asked_for(tmp_path, clock):
+def test_no_wait_is_longer_than_the_requested_one(tmp_path, clock):
     assert waits(Checkpoints(tmp_path / "a", "task", seconds=0), clock, "s") == 0
     often = Checkpoints(tmp_path / "b", "task", seconds=7)
     assert [waits(often, clock, "s") for _ in range(3)] == [5, 7, 7]

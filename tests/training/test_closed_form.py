@@ -12,7 +12,7 @@ from fdch.training.closed_form import (
     Ridge,
     Whitening,
     cca_directions,
-    centred,
+    centre,
     factored_svd,
     top_singular_pair,
     top_singular_vectors,
@@ -27,7 +27,7 @@ def normal(seed, *shape):
 
 def test_centring_takes_off_the_mean_and_leaves_the_rows_given_alone():
     X = np.array([[1, 4], [3, 0]], dtype=np.float32)
-    rows, mean = centred(X)
+    rows, mean = centre(X)
     assert rows.dtype == np.float64
     assert rows.tolist() == [[-1, 2], [1, -2]]
     assert mean.tolist() == [2, 2]
@@ -37,7 +37,7 @@ def test_centring_takes_off_the_mean_and_leaves_the_rows_given_alone():
 def test_sparse_rows_are_centred_and_mapped_as_dense_ones():
     X = (normal(0, 7, 5) > 0.5).astype(np.float32)
     sparse = csr_array(X)
-    for one, other in zip(centred(X), centred(sparse), strict=True):
+    for one, other in zip(centre(X), centre(sparse), strict=True):
         np.testing.assert_array_equal(one, other)
     map_rows = LinearMap(normal(1, 5, 3), X.mean(axis=0))
     np.testing.assert_allclose(map_rows(sparse), map_rows(X), atol=1e-6)
@@ -78,7 +78,7 @@ def test_ridge_residuals_are_what_the_weights_leave(n, d, seed):
 @pytest.mark.parametrize("shape", [(60, 120), (120, 60), (50, 50)])
 @pytest.mark.parametrize("scale", [1e5, 1e9])
 def test_a_ridge_lost_in_round_off_is_raised_until_it_counts(shape, scale):
-    X = centred(scale * normal(0, shape[0], 3) @ normal(1, 3, shape[1]))[0]
+    X = centre(scale * normal(0, shape[0], 3) @ normal(1, 3, shape[1]))[0]
     B = X @ normal(2, shape[1], 2) / scale
     ridge = Ridge(X, 1e-9)
     np.testing.assert_allclose(X @ ridge.weights(B), B, atol=1e-6 * np.abs(B).max())
@@ -155,7 +155,7 @@ def test_directions_beyond_the_rank_are_left_out():
 
 
 def test_canonical_directions_solve_the_generalised_eigenproblem():
-    X, Z = centred(normal(0, 40, 5))[0], centred(normal(1, 40, 4))[0]
+    X, Z = centre(normal(0, 40, 5))[0], centre(normal(1, 40, 4))[0]
     Z[:, 0] += X[:, 1]
     Wx, Wz, correlations = cca_directions(X, Z, Whitening(X, 0), Whitening(Z, 0), 3)
     C = X.T @ Z

@@ -45,7 +45,7 @@ def test_pixels_are_given_where_the_network_is_trained(scenes):
     assert np.array_equal(pixels[1], scenes.images.decode(1, 64))
 
 
-def test_pixels_are_kept_on_disk_only_where_asked(scenes, tmp_path, monkeypatch):
+def test_pixels_are_kept_on_disk_only_on_request(scenes, tmp_path, monkeypatch):
     monkeypatch.setenv("FDCH_CACHE", str(tmp_path))
     inputs = Inputs.fit(scenes, "small", finetune=True)
     passing = inputs.images(scenes.images[:3], PLAIN)
@@ -55,13 +55,13 @@ def test_pixels_are_kept_on_disk_only_where_asked(scenes, tmp_path, monkeypatch)
     assert np.array_equal(passing, kept)
 
 
-def test_frozen_features_are_told_of(scenes):
-    told: list[Update] = []
+def test_frozen_features_are_reported(scenes):
+    updates: list[Update] = []
     inputs = Inputs.fit(scenes)
-    features = inputs.images(scenes.images[:2], Context(told.append))
+    features = inputs.images(scenes.images[:2], Context(updates.append))
     assert features.dtype == np.float32
     assert features.shape == (2, 1280)
-    assert told[-1].done == told[-1].total == 2
+    assert updates[-1].done == updates[-1].total == 2
 
 
 def test_the_vocabulary_is_learned_from_the_training_texts(scenes):

@@ -78,7 +78,8 @@ def changed(before, after):
 
 def test_it_begins_with_the_outputs_of_a_first_pass(data):
     made = stage(data, Distance)
-    raw = made.image_network(data.images(torch.arange(data.items)))
+    with torch.no_grad():
+        raw = made.image_network(data.images(torch.arange(data.items)))
     assert torch.allclose(made.F, torch.tanh(raw))
     assert made.G.shape == (data.items, BITS)
 

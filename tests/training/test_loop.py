@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -174,7 +175,7 @@ def test_every_sweep_of_every_epoch_takes_each_row_once():
     assert stage.seen[:3] != stage.seen[6:9]
 
 
-def test_training_lowers_the_error_and_tells_of_every_epoch():
+def test_training_lowers_the_error_and_reports_every_epoch():
     updates: list[Update] = []
     train(Regression(), schedule(epochs=6), 0, Context(updates.append))
     assert [(u.task, u.done, u.total, u.unit) for u in updates] == [
@@ -194,9 +195,9 @@ def test_resumed_training_ends_as_uninterrupted_training(tmp_path, optimizer, ep
     with pytest.raises(Stop):
         train(Regression(), plan, 5, Context(stop_after(epochs), checkpoints=kept))
     resumed = Regression()
-    told: list[Update] = []
-    train(resumed, plan, 5, Context(told.append, checkpoints=kept))
-    assert [update.done for update in told] == list(range(epochs + 1, 5))
+    updates: list[Update] = []
+    train(resumed, plan, 5, Context(updates.append, checkpoints=kept))
+    assert [update.done for update in updates] == list(range(epochs + 1, 5))
     assert_same(snapshot(resumed), snapshot(whole))
 
 
@@ -205,9 +206,9 @@ def test_finished_training_is_not_repeated(tmp_path):
     first = Regression()
     train(first, schedule(), 0, Context(checkpoints=kept))
     again = Regression()
-    told: list[Update] = []
-    train(again, schedule(), 0, Context(told.append, checkpoints=kept))
-    assert not told and not again.seen
+    updates: list[Update] = []
+    train(again, schedule(), 0, Context(updates.append, checkpoints=kept))
+    assert not updates and not again.seen
     assert_same(snapshot(again), snapshot(first))
 
 
@@ -249,9 +250,36 @@ def test_training_stopped_after_seconds_goes_on_from_where_it_was(
     with pytest.raises(Stop):
         train(Regression(), schedule(), 0, Context(stop_after(3), checkpoints=kept))
     resumed = Regression()
-    told: list[Update] = []
-    train(resumed, schedule(), 0, Context(told.append, checkpoints=kept))
-    assert [update.done for update in told] == [4]
+    updates: list[Update] = []
+    train(resumed, schedule(), 0, Context(updates.append, checkpoints=kept))
+    assert [update.done for update in updates] == [4]
+    assert_same(snapshot(resumed), snapshot(whole))
+
+
+@pytest.mark.parametrize("jump", [-3600, 365 * 24 * 3600])
+def test_a_clock_that_is_set_changes_neither_checkpoints_nor_the_result(
+    tmp_path, monkeypatch, jump
+):
+    whole = Regression()
+    train(whole, schedule(), 0, Context())
+    began = time.time()
+
+    def set_ahead(update):
+        now = began + jump * update.done
+        monkeypatch.setattr("time.time", lambda: now)
+        monkeypatch.setattr("time.time_ns", lambda: int(now * 10**9))
+        if update.done == 3:
+            assert kept.load("regression") is None  # no second has passed
+            kept.seconds = 0  # from now on, every epoch is saved
+        if update.done > 3:
+            raise Stop
+
+    set_clock(monkeypatch, lambda: 0.0)
+    kept = Checkpoints(tmp_path / "kept", "task", seconds=60)
+    with pytest.raises(Stop):
+        train(Regression(), schedule(), 0, Context(set_ahead, checkpoints=kept))
+    resumed = Regression()
+    train(resumed, schedule(), 0, Context(checkpoints=kept))
     assert_same(snapshot(resumed), snapshot(whole))
 
 
@@ -292,7 +320,7 @@ def test_networks_are_left_in_evaluation_mode():
     assert not any(network.training for network in stage.networks)
 
 
-def test_divergence_is_told_and_says_what_to_change():
+def test_divergence_is_reported_with_what_to_change():
     wild = schedule(optimizer="sgd", learning_rate=1e30, final_learning_rate=1e30)
     with pytest.raises(
         FdchError, match=r"regression diverged in epoch 1.*learning_rate"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -28,6 +29,15 @@ TASKS = {
         "stage_one_epochs": "3",
         "stage_two_epochs": "3",
         "batch_size": "37",
+        **FUSION,
+    },
+    "fdch_plus": {
+        "stage_one_epochs": "3",
+        "stage_two_epochs": "3",
+        "label_epochs": "3",
+        "pair_epochs": "3",
+        "batch_size": "37",
+        "pair_width": "12",
         **FUSION,
     },
     "dcmh": {"epochs": "3", "batch_size": "107", **SMALL},
@@ -62,6 +72,16 @@ def launch(*arguments):
     )
 
 
+def child_with_rank(parent, rank):
+    """Find the process of a number among those that torchrun has started."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    for child in children:
+        variables = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        if f"RANK={rank}".encode() in variables:
+            return int(child)
+    raise AssertionError(f"no process {rank} among {children}")
+
+
 def command(task, *more):
     """Write a task as the arguments of `fdch`."""
     changes = [f"--set={name}={value}" for name, value in task.settings.items()]
@@ -74,9 +94,9 @@ def stop_in_stage_two(update):
         raise Stop
 
 
-def assert_same_weights(one, other):
+def assert_same_weights(one, other, apart=1e-4):
     found, expected = (load_file(run.out / "state.safetensors") for run in (one, other))
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(found, expected, rtol=0, atol=apart)
 
 
 @pytest.mark.slow
@@ -85,7 +105,9 @@ def test_two_processes_learn_what_one_learns(tmp_path, source, monkeypatch):
         TrainingTask(source, tmp_path / name, name, bits=16, settings=settings)
         for name, settings in TASKS.items()
     ]
-    stopped = TrainingTask(source, tmp_path / "stopped", bits=16, settings=LONGER)
+    stopped = TrainingTask(
+        source, tmp_path / "stopped", "fdch", bits=16, settings=LONGER
+    )
     monkeypatch.setattr("fdch.training.checkpoints.Checkpoints.due", lambda *_: True)
     with pytest.raises(Stop):
         train_run(stopped, context=Context(stop_in_stage_two, "cpu"))
@@ -107,7 +129,7 @@ def test_two_processes_learn_what_one_learns(tmp_path, source, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", ["0", "1"])
 def test_training_goes_on_alone_after_a_process_was_killed(tmp_path, source, rank):
-    killed = TrainingTask(source, tmp_path / "killed", bits=16, settings=LONGER)
+    killed = TrainingTask(source, tmp_path / "killed", "fdch", bits=16, settings=LONGER)
     shared = launch("killed", json.dumps([command(killed)]), rank)
     assert shared.returncode != 0
     messages = [line for line in shared.stderr.splitlines() if "error: " in line]
@@ -121,6 +143,46 @@ def test_training_goes_on_alone_after_a_process_was_killed(tmp_path, source, ran
     alone = replace(killed, out=tmp_path / "alone")
     train_run(alone, context=Context(device="cpu"))
     assert_same_weights(killed, alone)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_documented_command_is_killed_and_resumed(tmp_path, rank):
+    """As users type it: no part of the program is replaced."""
+    settings = LONGER | {"stage_two_epochs": "40", "batch_size": "8"}
+    killed = TrainingTask(
+        "scenes:120", tmp_path / "killed", "fdch", 16, settings=settings
+    )
+    words = ["-m", "fdch", *command(killed)]
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        [sys.executable, *torchrun, *words],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as shared:
+        assert shared.stderr
+        while not (line := shared.stderr.readline()).startswith("stage 2: "):
+            assert line, "it ended before stage 2"
+        os.kill(child_with_rank(shared.pid, rank), signal.SIGKILL)
+        messages = [each for each in shared.stderr if each.startswith("error: ")]
+    assert shared.returncode != 0
+    assert len(messages) == 1
+    assert "one of its 2 processes was lost" in messages[0]
+    alone = subprocess.run(
+        [sys.executable, *words, "--resume"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert alone.returncode == 0, alone.stderr
+    assert "stage 1: " not in alone.stderr
+    assert "stage 2: 40/40" in alone.stderr
+    whole = replace(killed, out=tmp_path / "whole")
+    train_run(whole, context=Context(device="cpu"))
+    assert_same_weights(killed, whole, apart=1e-3)  # rounding, in a longer training
 
 
 @pytest.mark.slow

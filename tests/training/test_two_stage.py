@@ -265,6 +265,6 @@ def test_terms_are_named_after_their_side(data):
     assert set(terms) == {f"text {name}" for name in names}
 
 
-def test_figures_tell_of_networks_that_do_not_move_and_of_constant_bits():
+def test_figures_show_networks_that_do_not_move_and_constant_bits():
     figures = output_figures({"H": torch.tensor([[0.5, -1.0], [0.5, 1.0]])})
     assert figures == {"mean |H|": 0.75, "imbalance H": 0.5}

@@ -8,7 +8,7 @@ import pytest
 
 from fdch.errors import FdchError
 from fdch.methods._base import HashMethod
-from fdch.methods._space import Choice, Range
+from fdch.methods._settings.space import Choice, Range
 from fdch.progress import Update
 from fdch.training.context import PLAIN, Context
 from fdch.tuning import search
@@ -70,7 +70,7 @@ class World:
             raise KeyboardInterrupt
         self.fits.append((method.strength, method.width, len(pairs)))
         if method.trouble:
-            raise FdchError("trouble was asked for")
+            raise FdchError("this trial was made to fail")
         for epoch in range(1, EPOCHS + 1):
             self.now += method.seconds * self.growth ** len(self.fits) / EPOCHS
             context.progress(Update("toy", epoch, EPOCHS, "epoch"))

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fdch.data.splits import Split, SplitSizes
+from fdch.data.split_drawing import SplitSizes
+from fdch.data.splits import Split
 from fdch.errors import DataError, LabelError
 from fdch.methods.cmfh import CMFH
 from fdch.methods.dch import DCH
@@ -30,16 +31,16 @@ def naive_score(query, gallery, relevant):
 def naive_scores(method, pairs):
     images = method.encode_images(pairs.images).signs()
     texts = method.encode_texts(pairs.texts).signs()
-    asked = [(images, texts), (texts, images)]
+    searches = [(images, texts), (texts, images)]
     if method.about.unified:
         both = method.encode_pairs(pairs).signs()
-        asked += [(images, both), (texts, both)]
+        searches += [(images, both), (texts, both)]
     found = []
     for i in range(len(pairs)):
         others = np.arange(len(pairs)) != i
         relevant = (pairs.labels[others] @ pairs.labels[i]) > 0
         if relevant.any():
-            parts = [naive_score(q[i], g[others], relevant) for q, g in asked]
+            parts = [naive_score(q[i], g[others], relevant) for q, g in searches]
             found.append(np.mean(parts))
     return found
 

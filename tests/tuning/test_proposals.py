@@ -4,7 +4,7 @@ import pytest
 from tests.tuning.conftest import Toy
 
 from fdch import methods
-from fdch.methods._settings import configure
+from fdch.methods._settings.assignments import configure
 from fdch.tuning.proposals import TuningTask, is_promising, propose
 from fdch.tuning.records import STEPS, Trial, last_step
 

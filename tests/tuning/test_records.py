@@ -97,13 +97,13 @@ def test_what_is_no_record_is_damage(records, text):
         reopen(records)
 
 
-def test_a_later_format_asks_for_an_upgrade(records):
+def test_a_later_format_requires_an_upgrade(records):
     change(records, format=2)
     with pytest.raises(NewerRun, match="Upgrade fdch"):
         reopen(records)
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="cannot be made"):
         Records(tmp_path / "file" / "study", "task", [Trial(0, {})]).save()

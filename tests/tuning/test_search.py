@@ -109,14 +109,14 @@ def test_a_failing_trial_is_noted_and_the_others_go_on(run_search):
     records = run_search(9, task)
     failed = [trial for trial in records.trials if trial.state == "failed"]
     assert failed
-    assert {trial.reason for trial in failed} == {"trouble was asked for"}
+    assert {trial.reason for trial in failed} == {"this trial was made to fail"}
     assert {trial.settings["trouble"] for trial in failed} == {True}
     assert choose(records.trials).best.settings["trouble"] is False
 
 
 def test_defaults_that_fail_end_the_search_and_leave_nothing(run_search, tmp_path):
     task = TuningTask(Toy(bits=8, trouble=True), {"trouble"}, "data", "split")
-    with pytest.raises(FdchError, match="trouble was asked for"):
+    with pytest.raises(FdchError, match="this trial was made to fail"):
         run_search(9, task)
     assert not list(tmp_path.iterdir())
 
@@ -156,13 +156,13 @@ def test_a_finished_search_goes_on_with_more_time(run_search, world):
     assert all(len(t.scores) == 5 for t in more.trials if t.state == "done")
 
 
-def test_progress_tells_time_and_gain(run_search):
-    told: list[Update] = []
-    run_search(5, progress=told.append)
-    passed = [update.done for update in told]
+def test_progress_reports_time_and_gain(run_search):
+    updates: list[Update] = []
+    run_search(5, progress=updates.append)
+    passed = [update.done for update in updates]
     assert passed == sorted(set(passed))
-    assert {(u.task, u.total, u.unit) for u in told} == {("tuning", 300, "second")}
-    assert told[-1].values["best gain"] > 0
+    assert {(u.task, u.total, u.unit) for u in updates} == {("tuning", 300, "second")}
+    assert updates[-1].values["best gain"] > 0
 
 
 def test_every_finished_fold_is_on_disk_at_once(run_search, world, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from fdch import methods
 from fdch.errors import MissingFile, NewerRun, SettingError
-from fdch.methods._settings import configure
+from fdch.methods._settings.assignments import configure
 from fdch.tuning.settings_file import SettingsFile
 
 FILE = SettingsFile(
@@ -44,7 +44,7 @@ def test_without_changes_the_defaults_stand(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "is not a settings file"),
         ("format = true", "is not a settings file"),
@@ -61,13 +61,13 @@ def test_without_changes_the_defaults_stand(tmp_path):
         (TEXT.replace("dch", "dhc") + "[settings]", "unknown method 'dhc'.*'dch'"),
     ],
 )
-def test_wrong_files_are_refused_with_a_reason(tmp_path, text, told):
+def test_wrong_files_are_refused_with_a_reason(tmp_path, text, message):
     (tmp_path / "s.toml").write_text(text)
-    with pytest.raises(SettingError, match=rf"(?s)s\.toml'.*{told}"):
+    with pytest.raises(SettingError, match=rf"(?s)s\.toml'.*{message}"):
         SettingsFile.read(tmp_path / "s.toml")
 
 
-def test_a_missing_file_a_folder_and_a_huge_file_are_told(tmp_path):
+def test_a_missing_file_a_folder_and_a_huge_file_are_reported(tmp_path):
     with pytest.raises(MissingFile, match=r"no settings file '.*none\.toml'"):
         SettingsFile.read(tmp_path / "none.toml")
     with pytest.raises(SettingError, match="cannot be read"):
@@ -77,7 +77,7 @@ def test_a_missing_file_a_folder_and_a_huge_file_are_told(tmp_path):
         SettingsFile.read(tmp_path / "huge.toml")
 
 
-def test_a_later_format_asks_for_an_upgrade(tmp_path):
+def test_a_later_format_requires_an_upgrade(tmp_path):
     (tmp_path / "s.toml").write_text(TEXT.replace("format = 1", "format = 2"))
     with pytest.raises(NewerRun, match="Upgrade fdch"):
         SettingsFile.read(tmp_path / "s.toml")

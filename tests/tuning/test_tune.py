@@ -10,7 +10,7 @@ from fdch import methods
 from fdch.data.pairs import PairedSet
 from fdch.errors import LabelError, MissingExtra, RunError, SettingError
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import search_space, setting_names
+from fdch.methods._settings.assignments import search_space, setting_names
 from fdch.methods.dch import DCH
 from fdch.runs import preparation
 from fdch.runs.pipeline import TrainingTask
@@ -39,20 +39,20 @@ def few_trials(monkeypatch):
 
 
 @pytest.fixture
-def asked(tmp_path, factor_pairs, write_features):
+def task(tmp_path, factor_pairs, write_features):
     source = write_features(tmp_path / "features.npz", factor_pairs(240))
     return TrainingTask(source, tmp_path / "settings.toml", method="dch", bits=8)
 
 
-def save(found, asked):
-    file = found.to_file({"name": "features", "source": asked.source})
-    write_tuning_page(asked.out.with_suffix(".html"), found, file)
-    file.save(asked.out)
+def save(found, task):
+    file = found.to_file({"name": "features", "source": task.source})
+    write_tuning_page(task.out.with_suffix(".html"), found, file)
+    file.save(task.out)
     return file
 
 
 def test_a_shallow_method_is_tuned_on_its_training_part_alone(
-    asked, few_trials, monkeypatch
+    task, few_trials, monkeypatch
 ):
     seen = set()
     fit = HashMethod.fit
@@ -64,21 +64,21 @@ def test_a_shallow_method_is_tuned_on_its_training_part_alone(
     monkeypatch.setattr(HashMethod, "fit", watch)
     splits = []
     found, pairs = tune_settings(
-        asked, 5, announce=lambda pairs, split: splits.append(split)
+        task, 5, announce=lambda pairs, split: splits.append(split)
     )
     assert seen == {*splits[0].train, *splits[0].validation}
     assert (len(found.trials), found.held_out) == (7, 24)
-    file = save(found, asked)
-    assert SettingsFile.read(asked.out) == file
+    file = save(found, task)
+    assert SettingsFile.read(task.out) == file
     assert file.data["fingerprint"] == pairs.fingerprint
     assert file.data["split"] == splits[0].fingerprint
     assert file.search["trials"] == 7
-    assert study_folder(asked.out).is_dir()
+    assert study_folder(task.out).is_dir()
 
 
-def test_networks_are_judged_while_they_learn(asked, monkeypatch):
+def test_networks_are_judged_while_they_learn(task, monkeypatch):
     monkeypatch.setattr(search, "TRIALS_PER_SETTING", 2 / 8)
-    task = replace(asked, method="fdch", settings=TINY)
+    task = replace(task, method="fdch", settings=TINY)
     found, _ = tune_settings(task, 5)
     defaults = found.trials[0]
     assert {0, 1, 2} <= defaults.marks.keys()
@@ -103,7 +103,7 @@ IN_FULL = {"cmfh", "seph_km", "dcmh", "fdch"}
         for name in methods.names()
     ],
 )
-def test_every_method_with_a_search_space_can_be_tuned(asked, monkeypatch, name):
+def test_every_method_with_a_search_space_can_be_tuned(task, monkeypatch, name):
     space = search_space(methods.load(name))
     if not space:
         pytest.skip(f"{name} declares no search space")
@@ -111,21 +111,21 @@ def test_every_method_with_a_search_space_can_be_tuned(asked, monkeypatch, name)
     monkeypatch.setattr(search, "FOLDS", 1)
     known = setting_names(methods.load(name))
     small = {key: value for key, value in SMALL.items() if key in known}
-    found, _ = tune_settings(replace(asked, method=name, settings=small), 5)
+    found, _ = tune_settings(replace(task, method=name, settings=small), 5)
     assert {trial.state for trial in found.trials} <= {"done", "stopped"}
     assert len(found.trials) == 3
 
 
 @pytest.mark.device
-def test_networks_are_tuned_on_an_accelerator(asked, monkeypatch):
+def test_networks_are_tuned_on_an_accelerator(task, monkeypatch):
     monkeypatch.setattr(search, "TRIALS_PER_SETTING", 1 / 8)
-    task = replace(asked, method="fdch", settings=TINY)
+    task = replace(task, method="fdch", settings=TINY)
     found, _ = tune_settings(task, 5, context=Context(device="cuda"))
     assert {trial.state for trial in found.trials} <= {"done", "stopped"}
     assert {0, 1, 2} <= found.trials[0].marks.keys()
 
 
-def test_what_is_better_is_chosen_and_else_the_defaults(asked, few_trials, monkeypatch):
+def test_what_is_better_is_chosen_and_else_the_defaults(task, few_trials, monkeypatch):
     gain = 0.2
 
     def score(method, pairs, context):
@@ -133,19 +133,19 @@ def test_what_is_better_is_chosen_and_else_the_defaults(asked, few_trials, monke
         return scores + gain * (method.ridge != DCH().ridge)
 
     monkeypatch.setattr(search, "score_held_out", score)
-    found, _ = tune_settings(asked, 5)
+    found, _ = tune_settings(task, 5)
     assert found.verdict.is_better
     assert found.settings["ridge"] == found.chosen.settings["ridge"] != DCH().ridge
     assert re.match(r"Trial \d of 6 gains 0.2000 ± 0.0000", found.remark)
     gain = -0.2
-    found, _ = tune_settings(replace(asked, out=asked.out.with_name("other.toml")), 5)
+    found, _ = tune_settings(replace(task, out=task.out.with_name("other.toml")), 5)
     assert found.chosen is found.trials[0]
     assert found.settings == {}
     assert found.remark.startswith("The defaults stand:")
 
 
-def test_fixed_settings_are_not_searched(asked, few_trials):
-    found, _ = tune_settings(replace(asked, settings={"ridge": "5"}), 5)
+def test_fixed_settings_are_not_searched(task, few_trials):
+    found, _ = tune_settings(replace(task, settings={"ridge": "5"}), 5)
     assert "ridge" not in found.task.space
     assert all("ridge" not in trial.settings for trial in found.trials)
     assert found.settings["ridge"] == 5
@@ -159,65 +159,65 @@ def test_pictures_become_features_once(few_trials, tmp_path, monkeypatch):
         return preparation.extract(pairs, context)
 
     monkeypatch.setattr(tune, "extract", extract)
-    asked = TrainingTask("scenes:60", tmp_path / "s.toml", method="cmfh", bits=8)
-    found, _ = tune_settings(asked, 5)
+    task = TrainingTask("scenes:60", tmp_path / "s.toml", method="cmfh", bits=8)
+    found, _ = tune_settings(task, 5)
     assert extracted == [30]
     assert len(found.trials) == 7
 
 
-def test_a_method_without_a_search_space_says_so(asked, monkeypatch):
+def test_a_method_without_a_search_space_says_so(task, monkeypatch):
     monkeypatch.setattr(DCH, "search_space", {})
     with pytest.raises(
         SettingError, match=r"nothing to tune in dch: its file declares"
     ):
-        tune_settings(asked, 5)
+        tune_settings(task, 5)
     monkeypatch.undo()
     every = {"ridge": "1", "classifier_weight": "1", "prediction_weight": "1"}
     with pytest.raises(SettingError, match=r"nothing to tune in dch: all .* is fixed"):
-        tune_settings(replace(asked, settings=every), 5)
-    assert not study_folder(asked.out).exists()
+        tune_settings(replace(task, settings=every), 5)
+    assert not study_folder(task.out).exists()
 
 
-def test_pairs_without_labels_cannot_be_tuned_on(asked, tmp_path, factor_pairs):
+def test_pairs_without_labels_cannot_be_tuned_on(task, tmp_path, factor_pairs):
     pairs = factor_pairs(60)
     texts = pairs.texts.matrix.toarray()
     source = tmp_path / "bare.npz"
     np.savez(source, image=pairs.images.values, text=texts, labels=0 * pairs.labels)
     with pytest.raises(LabelError, match="has a label; settings are compared by"):
-        tune_settings(replace(asked, source=str(source), method="cmfh"), 5)
+        tune_settings(replace(task, source=str(source), method="cmfh"), 5)
 
 
 def test_a_search_on_other_data_is_refused(
-    asked, few_trials, tmp_path, factor_pairs, write_features
+    task, few_trials, tmp_path, factor_pairs, write_features
 ):
-    tune_settings(asked, 5)
+    tune_settings(task, 5)
     other = write_features(tmp_path / "other.npz", factor_pairs(240, seed=1))
     with pytest.raises(RunError, match="belongs to a search on other data"):
-        tune_settings(replace(asked, source=other), 5)
+        tune_settings(replace(task, source=other), 5)
     with pytest.raises(RunError, match="belongs to a search on other data"):
-        tune_settings(replace(asked, bits=16), 5)
+        tune_settings(replace(task, bits=16), 5)
 
 
 @pytest.mark.parametrize("name", ["settings.toml", "settings.html"])
-def test_what_is_there_is_not_written_over(asked, name):
-    require_free_place(asked.out, resume=False)
-    asked.out.with_name(name).touch()
+def test_what_is_there_is_not_written_over(task, name):
+    require_free_place(task.out, resume=False)
+    task.out.with_name(name).touch()
     with pytest.raises(RunError, match=rf"{name}' is there already. Add --resume"):
-        require_free_place(asked.out, resume=False)
-    require_free_place(asked.out, resume=True)
+        require_free_place(task.out, resume=False)
+    require_free_place(task.out, resume=True)
 
 
 @pytest.mark.parametrize("package", ["optuna", "matplotlib", "jinja2"])
-def test_a_missing_package_is_told_before_any_work(asked, monkeypatch, package):
+def test_a_missing_package_is_reported_before_any_work(task, monkeypatch, package):
     monkeypatch.setattr(tune, "find_spec", lambda name: name != package)
     with pytest.raises(MissingExtra, match=r"tuning needs .* 'fdch\[tune\]'"):
-        tune_settings(asked, 5)
+        tune_settings(task, 5)
 
 
-def test_the_page_shows_every_trial_and_loads_nothing(asked, few_trials):
-    found, _ = tune_settings(asked, 5)
-    save(found, asked)
-    page = asked.out.with_suffix(".html").read_text()
+def test_the_page_shows_every_trial_and_loads_nothing(task, few_trials):
+    found, _ = tune_settings(task, 5)
+    save(found, task)
+    page = task.out.with_suffix(".html").read_text()
     assert page.count("<tr") > len(found.trials) + len(found.task.space)
     assert page.count("<svg") == len(found.task.space)
     assert not re.search(r"(src|href)=\"(?!data:|#)", page)
@@ -226,27 +226,27 @@ def test_the_page_shows_every_trial_and_loads_nothing(asked, few_trials):
 
 
 def test_a_page_of_failed_unfinished_and_preset_trials_is_whole(
-    asked, few_trials, tmp_path
+    task, few_trials, tmp_path
 ):
-    task = replace(asked, settings={"preset": "release"})  # a weight of 0
+    task = replace(task, settings={"preset": "release"})  # a weight of 0
     found, _ = tune_settings(task, 5)
     trials = list(found.trials)
     trials[1].state, trials[1].reason = "failed", "<b>it diverged</b>"
     trials[2].state, trials[2].marks, trials[2].seconds = "running", {}, []
     save(replace(found, trials=tuple(trials)), task)
-    page = asked.out.with_suffix(".html").read_text()
+    page = task.out.with_suffix(".html").read_text()
     assert "&lt;b&gt;it diverged" in page
     assert "running" in page
 
 
-def test_warnings_are_gathered_and_not_repeated(asked, few_trials, caplog):
-    found, _ = tune_settings(replace(asked, method="dcmh", settings={"epochs": "1"}), 5)
+def test_warnings_are_gathered_and_not_repeated(task, few_trials, caplog):
+    found, _ = tune_settings(replace(task, method="dcmh", settings={"epochs": "1"}), 5)
     assert len(found.warnings) == 1
     assert "fewer than one batch" in found.warnings[0]
     assert not caplog.records
 
 
-def test_data_is_read_as_for_training(asked, few_trials):
-    found, pairs = tune_settings(asked, 5)
+def test_data_is_read_as_for_training(task, few_trials):
+    found, pairs = tune_settings(task, 5)
     assert isinstance(pairs, PairedSet)
     assert len(found.pairs) == 120

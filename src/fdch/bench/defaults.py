@@ -14,14 +14,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fdch import __version__, methods
-from fdch.data.splits import Split, SplitSizes
+from fdch import methods
+from fdch.data.split_drawing import SplitSizes
+from fdch.data.splits import Split
 from fdch.errors import MissingFile, SettingError, suggestion
 from fdch.evaluation.tables import Spread, Table
 from fdch.files import fingerprint, load_json, make_folder, write_json
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import configure, identifying, write_setting
+from fdch.methods._settings.assignments import configure, write_setting
 from fdch.progress import Update
+from fdch.runs.pipeline import identify_training
 from fdch.runs.preparation import TrainingData
 from fdch.training.context import PLAIN, Context
 from fdch.tuning.held_out import Folds, measure_held_out, training_part
@@ -69,13 +71,7 @@ class Ablation:
         self, name: str, split: Split, data: TrainingData, context: Context
     ) -> dict[str, Any]:
         method = self._method(name, split.seed)
-        task = {
-            "method": self.method,
-            "settings": identifying(method),
-            "data": data.pairs.fingerprint,
-            "split": split.fingerprint,
-            "version": __version__,
-        }
+        task = identify_training(method, data.pairs.fingerprint, split.fingerprint)
         path = self.out / f"{fingerprint(task)}.json"
         if (scores := _read_scores(path)) is not None:
             return scores

@@ -12,13 +12,20 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import nn
 
-from fdch.bench.learning.floors import count_operations, measure_ceilings, wait_for
+from fdch.bench.learning.floors import (
+    Ceilings,
+    count_operations,
+    measure_ceilings,
+    wait_for,
+)
 from fdch.bench.timing import compare, spread
 from fdch.data.pictures.images import PictureArray
+from fdch.data.texts import Sentences
 from fdch.methods._base import HashMethod
 from fdch.networks import image as image_networks
 from fdch.networks.device import choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead
+from fdch.networks.text import TextNetwork, sparse_rows
 from fdch.progress import Progress, silent
 from fdch.retrieval.encoders import export_queries
 from fdch.retrieval.queries import Encoder, encode_image_queries, encode_text_queries
@@ -37,12 +44,23 @@ PLAIN_BATCH = 32
 def encode_benchmark(
     run: Path, repeats: int, device: str = "auto", progress: Progress = silent
 ) -> dict[str, Any]:
-    """Time one text and one picture beside ONNX Runtime, many beside a plain loop."""
+    """Time one text and one picture beside ONNX Runtime, many beside a plain loop.
+
+    The floor is what a network needs at least, once the words are counted or the
+    picture is decoded.
+    """
     context = Context(progress, device)
     opened = open_run(run, context)
+    ceilings = measure_ceilings(context.torch_device())
     found = {"benchmark": "encode", **encoder_speed(opened, repeats, context)}
-    if (many := encode_many(opened.method, repeats, context)) is not None:
+    if (operations := count_text_operations(opened.method)) is not None:
+        floor = 1000 * ceilings.floor(operations, 0, "float32")
+        found["text"]["floor_milliseconds"] = floor
+    many = encode_many(opened.method, repeats, context, ceilings)
+    if many is not None:
         found["many"] = many
+        floor = 1000 * many["floor_seconds"] / many["pictures"]
+        found["picture"]["floor_milliseconds"] = floor
     return found
 
 
@@ -68,9 +86,8 @@ def encoder_speed(run: Run, repeats: int, context: Context = PLAIN) -> dict[str,
             "ratio": turns["ratio"],
         }
 
-    if (vocabulary := method.inputs.vocabulary) is not None:
-        texts = [" ".join(vocabulary.words[:WORDS])]
-        found["text"] = measure(lambda e: encode_text_queries(e, texts), TEXT_CALLS)
+    if (text := _make_text(method)) is not None:
+        found["text"] = measure(lambda e: encode_text_queries(e, [text]), TEXT_CALLS)
     if method.inputs.image_network != READY:
         pixels = np.random.default_rng(0).integers(0, 256, PHOTO, dtype=np.uint8)
         content = io.BytesIO()
@@ -82,8 +99,29 @@ def encoder_speed(run: Run, repeats: int, context: Context = PLAIN) -> dict[str,
     return found
 
 
+def _make_text(method: HashMethod) -> str | None:
+    """Return some words that a method knows; None where it takes ready features."""
+    known = method.inputs.vocabulary
+    return None if known is None else " ".join(known.words[:WORDS])
+
+
+def count_text_operations(method: HashMethod) -> int | None:
+    """Count the operations of the text network on one text; None without either.
+
+    The weights that it reads do not count: they fit into a processor's cache.
+    """
+    text, network = _make_text(method), method.functions.get("text")
+    if text is None or not isinstance(network, TextNetwork):
+        return None
+    rows = method.inputs.texts(Sentences([text]), remember=False)
+    place = network.words.weight.device
+    batch = sparse_rows(rows, network.static_width).to(place)
+    looked_up = 2 * len(batch.indices) * network.words.weight.shape[1]
+    return looked_up + count_operations(network, batch)
+
+
 def encode_many(
-    method: HashMethod, repeats: int, context: Context
+    method: HashMethod, repeats: int, context: Context, ceilings: Ceilings
 ) -> dict[str, Any] | None:
     """Encode decoded pictures in turn with a loop of batches in float32.
 
@@ -109,7 +147,6 @@ def encode_many(
     operations = count * count_operations(
         network, torch.from_numpy(pixels[:1]).to(place)
     )
-    ceilings = measure_ceilings(place)
     precision = "float32"
     if isinstance(head, FineTunedNetwork):
         precision = choose_precision(head.precision, place)

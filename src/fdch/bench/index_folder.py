@@ -15,7 +15,7 @@ from fdch.bench.timing import ratio, seconds, spread
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.store import Item
+from fdch.index.store import Item, WordQuery
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.progress import Progress, Update, silent
 
@@ -76,12 +76,12 @@ def _bare_codes(path: Path, sizes: FolderSizes, progress: Progress) -> dict[str,
     opening = [seconds(lambda: CodeFolder.open(path).close()) for _ in turns]
     forget_peak_memory()
     with CodeFolder.open(path) as folder:
-        first = seconds(partial(folder.nearest, queries[:1], sizes.k))
+        first = seconds(partial(folder.search, queries[:1], sizes.k))
         single = [
-            seconds(partial(folder.nearest, queries[row : row + 1], sizes.k))
+            seconds(partial(folder.search, queries[row : row + 1], sizes.k))
             for row in turns
         ]
-        batch = seconds(partial(folder.nearest, queries[:100], sizes.k))
+        batch = seconds(partial(folder.search, queries[:100], sizes.k))
     held = peak_memory()
     return {
         "number": sizes.codes,
@@ -150,7 +150,9 @@ def _time_filters(path: Path, source: Source, sizes: FolderSizes) -> dict[str, A
         for row in range(sizes.repeats):
             # opened again: a filter's answer is kept
             with CodeFolder.open(path) as folder:
-                search = partial(folder.nearest, queries[row : row + 1], sizes.k, where)
+                search = partial(
+                    folder.search, queries[row : row + 1], sizes.k, where=where
+                )
                 times.append((seconds(search), seconds(search)))
         first[written], again[written] = map(spread, zip(*times, strict=True))
     return {"filtered_search_seconds": first, "filtered_again_seconds": again}
@@ -187,6 +189,7 @@ def facet_benchmark(
         return [
             Item(
                 f"{number}",
+                text=f"the {LABELS[number % len(LABELS)]} of this shop",
                 labels=(LABELS[number % len(LABELS)],),
                 columns={"shop": shop, "price": price, "day": str(days[day])},
             )
@@ -212,19 +215,22 @@ def facet_benchmark(
 def _measure_counts(
     path: Path, written: tuple[str, ...], query: Any, repeats: int
 ) -> dict[str, Any]:
-    """Time the first count after opening, later ones, and one within a radius."""
+    """Time the first count after opening, later ones, by a radius and by a word."""
     where = [parse_condition(each) for each in written]
     with CodeFolder.open(path) as folder:
-        folder.nearest(query, 1)  # and with it the check of files
+        folder.search(query, 1)  # and with it the check of files
         count = partial(folder.facets, where)
         before = time.process_time()
         first = seconds(count)
         busy = time.process_time() - before
         near = partial(folder.facets, where, near=(query, FACET_BITS // 4))
+        words = partial(folder.facets, where, words=WordQuery(LABELS[:1], 0.0))
         return {
             "counted": count().items,
             "first_seconds": first,
             "first_processor_seconds": busy,
             "again_seconds": spread([seconds(count) for _ in range(repeats)]),
             "radius_seconds": spread([seconds(near) for _ in range(repeats)]),
+            "first_words_seconds": seconds(words),
+            "words_seconds": spread([seconds(words) for _ in range(repeats)]),
         }

@@ -15,25 +15,20 @@ from numpy.typing import NDArray
 
 from fdch.bench.clustered_codes import Source, filled_folder
 from fdch.bench.timing import ratio, spread, time_turns
-from fdch.codes import binarize, hamming_distances, weighted_distances
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
-from fdch.evaluation.ordering import QueryOrder, VectorPart, list_items
+from fdch.evaluation.metrics import ndcg_at, precision_at
+from fdch.evaluation.ordering import Coded, QueryOrder, VectorPart, ordered_blocks
+from fdch.evaluation.partner import place_partners
 from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, warm
 from fdch.index.storage.folder import CodeFolder
 from fdch.progress import Progress, silent
-from fdch.retrieval.ordering import (
-    VECTOR_CANDIDATES,
-    Order,
-    Real,
-    count_ordered,
-    find_ordering,
-)
+from fdch.retrieval.ordering import BIT_CANDIDATES, VECTOR_CANDIDATES
 from fdch.retrieval.params import SearchParams
 from fdch.retrieval.queries import Queries
-from fdch.retrieval.ranking import Ranking
-from fdch.runs.encoding import encode_pairs, encode_sides, real_outputs
+from fdch.retrieval.ranking import Ranking, choose_order
+from fdch.runs.encoding import encode_pairs, real_outputs
 from fdch.runs.method_scores import read_own_pairs, training_facts
 from fdch.runs.run import Run, open_run
 from fdch.training.context import PLAIN, Context
@@ -68,34 +63,35 @@ def search_quality(
     """Search a run's unseen pairs with some of them, at most a quarter.
 
     Returns:
-        Precision of the first ten and average precision of the first hundred, means
-        over queries: without re-ranking, with it, and in the order of vectors where
-        the method gives some.
+        Precision and NDCG of the first ten, average precision of the first hundred,
+        means over queries with a relevant pair: in the order of codes, of weighted
+        bits, and of vectors where the method gives some. From one modality to the
+        other also how often a query's own other half is among the first ten, searched
+        for among those of all queries.
     """
     pairs = read_own_pairs(run, context=context)
     unseen = np.random.default_rng(seed).permutation(unseen_rows(run, pairs))
     number = min(queries, len(unseen) // 4)
-    query, gallery = pairs[np.sort(unseen[:number])], pairs[np.sort(unseen[number:])]
-    encoded = encode_sides(run.method, query, context)
-    codes = {
-        kind: binarize(values)
-        for kind, values in real_outputs(run.method, gallery, context).items()
-    }
-    by_vectors = _score_by_vectors(run, query, gallery, context)
-    relevant = query.labels.astype(np.float32) @ gallery.labels.T.astype(np.float32) > 0
+    query, rest = pairs[np.sort(unseen[:number])], pairs[np.sort(unseen[number:])]
+    outputs = real_outputs(run.method, query, context)
+    sides, held = (
+        encode_pairs(run.method, part, context).with_labels(part.labels)
+        for part in (query, rest)
+    )
+    own = {"image": sides.image, "text": sides.text}
+    kinds = {"image": held.image, "text": held.text, "pair": held.unified}
     turns = {}
     for side, kind in TURNS:
-        if kind in codes:
-            outputs = encoded.outputs[side]
-            plain = hamming_distances(binarize(outputs), codes[kind])
-            weighted = weighted_distances(outputs, codes[kind])
-            ways = {
-                "plain": _score(plain, relevant),
-                "reranked": _score(plain, relevant, weighted),
-            }
-            if (ordered := by_vectors.get((side, kind))) is not None:
-                ways["by_vectors"] = _score(plain, relevant, ordered, by_vectors=True)
-            turns[f"{side}_to_{kind}"] = ways
+        if (gallery := kinds[kind]) is None:
+            continue
+        score = partial(_score, own[side], gallery, own.get(kind))
+        by_bits = QueryOrder(outputs[side])
+        turns[f"{side}_to_{kind}"] = ways = {
+            "plain": score(by_bits, candidates=0),
+            "reranked": score(by_bits, candidates=BIT_CANDIDATES),
+        }
+        if (by_vectors := own[side].order) is not None:
+            ways["by_vectors"] = score(by_vectors, candidates=VECTOR_CANDIDATES)
     return {
         "run": str(run.folder),
         "method": run.name,
@@ -103,32 +99,8 @@ def search_quality(
         "model": run.fingerprint,
         "data": pairs.fingerprint,
         "queries": len(query),
-        "gallery": len(gallery),
+        "gallery": len(rest),
         "turns": turns,
-    }
-
-
-def _score_by_vectors(
-    run: Run, query: PairedSet, gallery: PairedSet, context: Context
-) -> dict[tuple[str, str], Real]:
-    """Return what lists items, the lowest first, (queries, gallery), by side, kind."""
-    if find_ordering(run.method) is None:
-        return {}
-    queries, stored = (
-        encode_pairs(run.method, part, context).with_labels(part.labels)
-        for part in (query, gallery)
-    )
-    kinds = {"image": stored.image, "text": stored.text, "pair": stored.unified}
-    return {
-        (side, kind): list_items(
-            own.order,
-            hamming_distances(own.codes, found.codes),
-            found.codes,
-            found.vectors,
-        )
-        for side, own in (("image", queries.image), ("text", queries.text))
-        for kind, found in kinds.items()
-        if own.order is not None and found is not None
     }
 
 
@@ -149,37 +121,31 @@ def unseen_rows(run: Run, pairs: PairedSet) -> NDArray[np.int64]:
 
 
 def _score(
-    plain: NDArray[np.uint16],
-    relevant: NDArray[np.bool_],
-    ordered: Real | None = None,
-    by_vectors: bool = False,
+    queries: Coded,
+    gallery: Coded,
+    partners: Coded | None,
+    order: QueryOrder,
+    candidates: int,
 ) -> dict[str, float]:
-    """Order the gallery for each query as the search does, and score the order.
-
-    Args:
-        plain: Distances of codes, (queries, gallery).
-        relevant: What should be found, (queries, gallery).
-        ordered: What candidates are ordered by, (queries, gallery).
-        by_vectors: Whether vectors order, not weighted bits.
-    """
-
-    def rank(row: int) -> NDArray[np.intp]:
-        nearest = np.argsort(plain[row], kind="stable")
-        if ordered is None:
-            return nearest[:LONG]
-        first = nearest[: count_ordered(plain[row, nearest], by_vectors)]
-        nearest[: len(first)] = first[np.argsort(ordered[row, first], kind="stable")]
-        return nearest[:LONG]
-
-    precisions, averages = [], []
-    for row in range(len(plain)):
-        hits = relevant[row, rank(row)]
-        precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-        precisions.append(hits[:TOP].mean())
-        averages.append(precision[hits].mean() if hits.any() else 0.0)
+    """Score a search that puts so many of the nearest in an order."""
+    searched = [gallery] if partners is None else [gallery, partners]
+    if not order.parts:
+        searched = [each._replace(vectors=None) for each in searched]
+    queries = queries._replace(order=order)
+    blocks = list(ordered_blocks(queries, searched[0], candidates, TOP, LONG))
+    each_query: dict[str, list[Any]] = {
+        f"precision_at_{TOP}": [precision_at(block, TOP) for block in blocks],
+        f"ndcg_at_{TOP}": [ndcg_at(block, TOP) for block in blocks],
+        f"map_at_{LONG}": [block.stable for block in blocks],
+        f"partner_recall_at_{TOP}": [
+            place_partners(queries, others, candidates).found_by(TOP)
+            for others in searched[1:]
+        ],
+    }
     return {
-        f"precision_at_{TOP}": float(np.mean(precisions)),
-        f"map_at_{LONG}": float(np.mean(averages)),
+        name: float(np.nanmean(np.concatenate(found)))
+        for name, found in each_query.items()
+        if found
     }
 
 
@@ -210,9 +176,9 @@ def ordering_cost(
 
     def search(folder: CodeFolder, by_vectors: bool, row: int) -> None:
         one = slice(row, row + 1)
-        order = Order(orders[one]) if by_vectors else None
         query = Queries([{}], ["text"], queries[one], order=orders[one])
         params = SearchParams(k, rerank=by_vectors)
+        order = choose_order(folder, query, params)
         Ranking(folder, None, query, params, order).results()
 
     with filled_folder(bits, fill, vector_bytes) as path, CodeFolder.open(path) as each:
@@ -240,8 +206,7 @@ def time_queries(
 ) -> dict[str, NDArray[np.float64]]:
     """Time sides in turns, one query each; the first 20 turns do not count.
 
-    Returns:
-        Seconds by side, (repeats, TIMED).
+    Returns seconds by side, (repeats, TIMED).
     """
     turns = time_turns(sides, TIMED * (repeats + 1))
     return {

@@ -43,11 +43,8 @@ def take_turns(
 ) -> dict[str, list[Measured]]:
     """Let each side measure itself once a turn, in reverse order every second turn.
 
-    Args:
-        sides: Each takes the number of the turn and returns what it measured.
-        repeats: The number of turns.
-        progress: Called after each side of each turn.
-        task: What progress calls this.
+    Each side takes the number of the turn and returns what it measured. Progress is
+    reported after each side of each turn.
     """
     found: dict[str, list[Measured]] = {name: [] for name in sides}
     done, total = 0, repeats * len(sides)
@@ -67,10 +64,10 @@ def time_turns(
 ) -> dict[str, list[float]]:
     """Time pieces of work that take turns; each takes the number of the turn."""
 
-    def timed(work: Callable[[int], object]) -> Callable[[int], float]:
+    def time_call(work: Callable[[int], object]) -> Callable[[int], float]:
         return lambda turn: seconds(lambda: work(turn))
 
-    sides = {name: timed(work) for name, work in works.items()}
+    sides = {name: time_call(work) for name, work in works.items()}
     return take_turns(sides, repeats, progress, task)
 
 

@@ -1,7 +1,8 @@
 """What matching words adds to codes, and what it costs.
 
 Quality: queries are one or two words of stored texts that the model knows; searched
-are pairs that the run has not seen in any way. Cost: one query over drawn items.
+are pairs that the run has not seen in any way, in the order of a search without
+settings: by vectors where the model has some. Cost: one query over drawn items.
 """
 
 import tempfile
@@ -27,10 +28,10 @@ from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
 from fdch.progress import Progress, silent
 from fdch.retrieval.index import Index
-from fdch.retrieval.ordering import plan_fusion
+from fdch.retrieval.ordering import plan_fusion, vector_bytes
 from fdch.retrieval.params import Match, SearchParams
 from fdch.retrieval.queries import Queries, encode_text_queries
-from fdch.retrieval.ranking import Ranking
+from fdch.retrieval.ranking import Ranking, choose_order
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
 from fdch.runs.method_scores import read_own_pairs
@@ -114,6 +115,7 @@ def word_quality(
         "run": str(run.folder),
         "method": run.name,
         "bits": run.method.bits,
+        "order": "vectors" if vector_bytes(run.method) else "codes",
         "model": run.fingerprint,
         "data": pairs.fingerprint,
         "words": "tuning" if tuning else "report",
@@ -197,15 +199,15 @@ class _Quality:
     def _search(
         self, query: _Query, way: Match, words: tuple[str, ...] | None
     ) -> Results:
-        """Search by codes and words; with `words`, with these in place of its own."""
-        params, text = SearchParams(TOP, rerank=False, match=way), " ".join(query.words)
+        """Search as a searcher does; with `words`, match these in place of its own."""
+        params, text = SearchParams(TOP, match=way), " ".join(query.words)
         store, encoder = self.searcher.index.store, self.searcher.encoder
         fusion = plan_fusion(store, [text], params)
         if words is not None and fusion is not None:
             fusion = replace(fusion, words=[replace(fusion.words[0], words=words)])
         encoded = encode_text_queries(encoder, [text])
-        known = self.searcher.calibration
-        return Ranking(store, known, encoded, params, None, fusion).results()[0]
+        order, known = choose_order(store, encoded, params), self.searcher.calibration
+        return Ranking(store, known, encoded, params, order, fusion).results()[0]
 
 
 def _summarise(
@@ -228,28 +230,31 @@ def _mean(values: NDArray[Any]) -> dict[str, float]:
     return {"mean": float(values.mean()), "standard_error": float(error)}
 
 
+def draw_texts(random: np.random.Generator, count: int, words: int) -> list[str]:
+    """Draw texts of so many words: the n-th with a frequency of 1 / n, as in language.
+
+    >>> draw_texts(np.random.default_rng(0), 1, 3)
+    ['w797 w11 w0']
+    """
+    frequency = 1 / np.arange(1, DRAWN_WORDS + 1)
+    chance = frequency / frequency.sum()
+    drawn = random.choice(DRAWN_WORDS, (count, words), p=chance)
+    return [" ".join(f"w{word}" for word in row) for row in drawn.tolist()]
+
+
 def word_cost(
     items: int, bits: int, k: int, repeats: int, seed: int = 0
 ) -> dict[str, Any]:
-    """Time a search by codes alone, and by codes and words.
-
-    The n-th word occurs with a frequency of 1 / n, as in language; a query has two.
-    """
+    """Time a search by codes alone, and by codes and words; a query has two words."""
     warm(bits)
     source, random = Source("clustered", bits, seed), np.random.default_rng([seed, 4])
-    frequency = 1 / np.arange(1, DRAWN_WORDS + 1)
-    chance = frequency / frequency.sum()
     number = TIMED * (repeats + 1)
     codes = source.draw(number, 2)
 
-    def draw_texts(count: int, words: int) -> list[str]:
-        drawn = random.choice(DRAWN_WORDS, (count, words), p=chance)
-        return [" ".join(f"w{word}" for word in row) for row in drawn.tolist()]
-
-    queries = draw_texts(number, 2)
+    queries = draw_texts(random, number, 2)
 
     def make_items(numbers: range) -> list[Item]:
-        texts = draw_texts(len(numbers), WORDS_A_TEXT)
+        texts = draw_texts(random, len(numbers), WORDS_A_TEXT)
         return [Item(str(n), text) for n, text in zip(numbers, texts, strict=True)]
 
     def search(folder: CodeFolder, match: Match, row: int) -> None:

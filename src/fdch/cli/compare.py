@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from fdch.evaluation import Scores
 
 OF_MAP = ("map", "map_stable", "map_best", "map_worst")
-OF_RANKS = ("precision_at_1", "precision_at_10", "ndcg_at_10", "partner_recall_at_10")
-MEASURES = (*OF_MAP, *OF_RANKS)
+OF_RANKS = ("precision_at_1", "precision_at_10", "ndcg_at_10")
+OF_PARTNERS = (
+    *(f"partner_recall_at_{k}" for k in (1, 10, 50)),
+    "partner_median_rank",
+)
+MEASURES = (*OF_MAP, *OF_RANKS, *OF_PARTNERS)
 WANTED = "a run that 'fdch evaluate' has scored, or a file of its --json"
 AS_OPTIONS = {
     "over_seeds=True": "--over-seeds",

@@ -5,14 +5,14 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fdch.cli import serve as service
 from fdch.cli.evaluate import describe
 from fdch.cli.search import table
-from fdch.cli.shared import options
+from fdch.cli.shared import options, training
 from fdch.cli.shared.groups import Interrupted
 from fdch.cli.shared.options import DATA, PATH, PORT, option
 from fdch.cli.shared.output import note, note_parts, plain, say, say_json
@@ -22,8 +22,10 @@ from fdch.errors import RunError
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
     from fdch.data.splits import Split
+    from fdch.evaluation import Scores
     from fdch.retrieval.results import Results
     from fdch.runs.method_scores import Evaluation
+    from fdch.runs.pipeline import TrainingTask
     from fdch.runs.run import Run
     from fdch.training.context import Context
 
@@ -41,6 +43,7 @@ QUERIES, ANSWERS = 2, 4
     default="demo",
 )
 @option("--data", "Data to train on.", DATA, default="scenes")
+@training.method_option
 @option("--bits", "Length of the codes.", default=32)
 @options.seed()
 @options.settings
@@ -51,6 +54,7 @@ QUERIES, ANSWERS = 2, 4
 def command(
     out: Path,
     data: str,
+    method: str,
     bits: int,
     seed: int,
     assignments: tuple[str, ...],
@@ -61,7 +65,7 @@ def command(
 ) -> None:
     """Train, evaluate, index and search generated pictures, in minutes.
 
-    FDCH learns from pictures of coloured shapes with captions and labels; then
+    The method learns from pictures of coloured shapes with captions and labels; then
     pictures find captions and captions find pictures, and an index of them is
     made and searched. Nothing is downloaded.
     """
@@ -78,33 +82,17 @@ def command(
         from fdch.service.serving import listen
 
         listen("127.0.0.1", port).close()  # refuses a port that is taken, before work
-    from fdch.evaluation.score_files import save_scores
     from fdch.index.search.rows import row_type
-    from fdch.methods._settings import parse_assignments
-    from fdch.report.evaluation_page import write_report
-    from fdch.runs.method_scores import evaluate_run
-    from fdch.runs.model_card import write_card
-    from fdch.runs.pipeline import TrainingTask, train_run
-    from fdch.runs.run import open_run
+    from fdch.methods._settings.assignments import parse_assignments
+    from fdch.runs.pipeline import TrainingTask
 
     row_type(bits)  # refuses what cannot be indexed, before anything is learned
     settings = parse_assignments(assignments)
-    task = TrainingTask(data, out / UNFINISHED, bits=bits, seed=seed, settings=settings)
-    index, page = out / INDEX, out / PAGE
+    task = TrainingTask(data, out / UNFINISHED, method, bits, seed, settings)
     _remove(out, UNFINISHED)
     note(f"learning {bits}-bit codes from '{data}'")
     try:
-        with show_progress(device) as context:
-            train_run(task, context=context, announce=partial(_begin, out))
-            # an earlier demo stays whole until this one has learned
-            _remove(out, RUN, INDEX, PICTURES, PAGE)
-            run = open_run(task.out.rename(out / RUN), context)
-            found = evaluate_run(run, context=context)
-            searches = _index_and_search(index, run, found, context)
-        document = describe(run, found)
-        save_scores(run.folder, found.scores, document)
-        write_card(run, found.scores)
-        write_report(page, run, found)
+        document, scores, searches = _make(out, task, device)
     except KeyboardInterrupt:
         advice = "begin again with the same command; image features are kept."
         raise Interrupted(advice) from None
@@ -114,23 +102,53 @@ def command(
             shutil.rmtree(out)  # it has not learned, so nothing is left of it
     if as_json:
         shown = [one.to_json() for one in searches]
-        more = {"report": str(page), "index": str(index), "searches": shown}
-        say_json(document | more)
+        more = {"report": str(out / PAGE), "index": str(out / INDEX)}
+        say_json({**document, **more, "searches": shown})
         return
+    _show(out, scores, searches)
+    if serve:
+        call = click.get_current_context().invoke
+        call(service.command, indexes=(str(out / INDEX),), port=port, quiet=True)
+    else:
+        say(f"         fdch serve {shlex.quote(str(out / INDEX))}")
+
+
+def _make(
+    out: Path, task: "TrainingTask", device: str
+) -> tuple[dict[str, Any], "Scores", list["Results"]]:
+    """Train, score, index and search; return what is reported of that."""
+    from fdch.evaluation.score_files import save_scores
+    from fdch.report.evaluation_page import write_report
+    from fdch.runs.method_scores import evaluate_run
+    from fdch.runs.model_card import write_card
+    from fdch.runs.pipeline import train_run
+    from fdch.runs.run import open_run
+
+    with show_progress(device) as context:
+        train_run(task, context=context, announce=partial(_begin, out))
+        # an earlier demo stays whole until this one has learned
+        _remove(out, RUN, INDEX, PICTURES, PAGE)
+        run = open_run(task.out.rename(out / RUN), context)
+        found = evaluate_run(run, context=context)
+        searches = _index_and_search(out / INDEX, run, found, context)
+    document = describe(run, found)
+    save_scores(run.folder, found.scores, document)
+    write_card(run, found.scores)
+    write_report(out / PAGE, run, found)
+    return document, found.scores, searches
+
+
+def _show(out: Path, scores: "Scores", searches: list["Results"]) -> None:
+    """Print results and scores, then where everything is."""
+    index = out / INDEX
     for one in searches:
         query = one.query.get("text") or one.query.get("id")
         say(f"search of {index}: '{plain(str(query), 60)}'\n{table(one)}\n")
-    say(found.scores)
-    say(f"\nreport   {page} (open it in a browser)")
-    say(f"run      {run.folder}")
+    say(scores)
+    say(f"\nreport   {out / PAGE} (open it in a browser)")
+    say(f"run      {out / RUN}")
     say(f"index    {index}")
-    quoted = shlex.quote(str(index))
-    say(f"next     fdch search {quoted} --text 'a red car'")
-    if serve:
-        call = click.get_current_context().invoke
-        call(service.command, indexes=(str(index),), port=port, quiet=True)
-    else:
-        say(f"         fdch serve {quoted}")
+    say(f"next     fdch search {shlex.quote(str(index))} --text 'a red car'")
 
 
 def _begin(out: Path, pairs: "PairedSet", split: "Split") -> None:

@@ -37,11 +37,7 @@ def command(as_json: bool) -> None:
 
 
 def find_missing(requirements: list[str]) -> dict[str, list[str]]:
-    """List the packages that each extra needs and that are not installed.
-
-    Args:
-        requirements: As a package's metadata has them.
-    """
+    """List the packages that each extra needs and that are not installed."""
     missing: dict[str, list[str]] = {}
     inner: dict[str, list[str]] = {}  # extras that an extra takes in
     for line in requirements:

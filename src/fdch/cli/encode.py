@@ -41,8 +41,9 @@ def command(
     The file holds ids, the packed codes "image", "text" and, where the method has
     them, "unified", one row per id. has_image and has_text mark the rows that have
     that side; the codes of the others are 0. "vectors" is what an index keeps of
-    each row to order results, where the method gives such vectors. A row may lack
-    its picture or its text, but a text must have a word that the run knows.
+    each row to order results, where the method gives such vectors. "numbered" says
+    whether the ids are only row numbers. A row may lack its picture or its text,
+    but a text must have a word that the run knows.
     """
     target = require_place(out, ".npz", inputs=[data])
     from fdch.files import write_whole
@@ -140,6 +141,7 @@ def _save(path: Path, run: "Run", pairs: "PairedSet", codes: "EncodedPairs") -> 
             ids=pairs.ids.astype(np.str_),
             has_image=codes.has_image,
             has_text=codes.has_text,
+            numbered=np.bool_(pairs.numbered),
             bits=np.int64(run.method.bits),
             method=np.str_(run.name),
             fingerprint=np.str_(run.fingerprint),

@@ -174,3 +174,18 @@ def say_probabilities(calibration: dict[str, Any]) -> None:
         header = ("first ten", "", "stated", "true", "gap", "calibration error")
         say()
         say(lay_out(header, rows, ("stated: mean probability; true: share relevant",)))
+        _say_lists(calibration)
+
+
+def _say_lists(calibration: dict[str, Any]) -> None:
+    """Print the same for fifths of the queries, by the probability of their results."""
+    rows = [
+        (gallery, direction.replace("_to_", " → "), name, *part["lists"][name])
+        for gallery, directions in calibration.items()
+        for direction, part in directions.items()
+        for name in ("stated", "true")
+    ]
+    fifths = range(1, max(map(len, rows)) - 2)
+    header = ("fifths of the queries", "", "", *map(str, fifths))
+    say()
+    say(lay_out(header, rows, ("1: the queries with the least probable results",)))

@@ -21,7 +21,7 @@ def command(run: Path, kind: str, out: Path, as_json: bool) -> None:
     the model's fingerprint and checksums. All methods but lssh and lcmh can be
     exported. 'fdch serve INDEX --encoder exported' encodes with it.
     """
-    from fdch.export.writing import export_run
+    from fdch.export.onnx_files import export_run
     from fdch.runs.run import open_run
     from fdch.training.context import Context
 

@@ -1,7 +1,5 @@
 """`fdch methods`: what can be trained, read off the methods themselves."""
 
-import inspect
-import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +10,6 @@ from fdch.cli.shared.output import lay_out, report
 
 if TYPE_CHECKING:
     from fdch.methods._base import HashMethod
-
-ENTRY = re.compile(r"^    (\w+): (.*)$")
 
 
 @options.command("methods", "fdch methods fdch")
@@ -33,7 +29,8 @@ def command(name: str | None, as_json: bool) -> None:
 
 def describe(method: "type[HashMethod]") -> dict[str, Any]:
     """Return what there is to know of a method."""
-    from fdch.methods._settings import AUTO, search_space
+    from fdch.methods._settings.assignments import AUTO, search_space
+    from fdch.methods._settings.descriptions import setting_descriptions
 
     descriptions = setting_descriptions(method)
     about = method.about
@@ -59,26 +56,6 @@ def describe(method: "type[HashMethod]") -> dict[str, Any]:
         },
         "search": {name: str(each) for name, each in search_space(method).items()},
     }
-
-
-def setting_descriptions(method: type) -> dict[str, str]:
-    """Read "name: what it is" from the docstrings of a class and its bases."""
-    descriptions: dict[str, str] = {}
-    for base in reversed(method.__mro__):
-        text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
-        _, _, arguments = text.partition("\nArgs:\n")
-        name = ""
-        for line in arguments.splitlines():
-            if line and not line.startswith(" "):
-                break
-            if entry := ENTRY.match(line):
-                name = entry[1]
-                descriptions[name] = entry[2]
-            elif name and line.startswith("        "):
-                descriptions[name] += " " + line.strip()
-            else:
-                name = ""
-    return descriptions
 
 
 def _show_methods(found: list[dict[str, Any]]) -> str:

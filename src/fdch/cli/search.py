@@ -44,7 +44,7 @@ TEXT_WIDTH = 48
     "Order results by a column, or by '-COLUMN' the largest first: the nearest "
     "candidates, or all within the radius.",
 )
-@option("--facets", "Count the values of all items that fulfil the conditions.", bool)
+@option("--facets", "Count the values of all items that the search can return.", bool)
 @option(
     "--rerank/--no-rerank",
     "Order by the items' vectors, the default where the index keeps some, else by "
@@ -92,8 +92,8 @@ def command(
 ) -> None:
     """Find what fits words, a picture, items, or several together.
 
-    Results come nearest first, ties in the order of insertion. INDEX is a
-    folder or milvus://host:port/collection.
+    The best results come first: nearest codes, unless matched words or the
+    items' vectors order them. INDEX is a folder or milvus://host:port/collection.
     """
     from fdch.retrieval.composed import ComposedQuery, split_avoided
 
@@ -130,7 +130,7 @@ def command(
         note(f"note: {said}")
     took = f"{count(found.scanned, 'code')} in {found.milliseconds:.1f} ms"
     if found.results:
-        for line in marked_lines(found):
+        for line in mark_lines(found):
             click.echo(line)
         note(f"{count(len(found), 'result')} from {took}")
     else:
@@ -151,12 +151,12 @@ def facet_table(facets: "Facets") -> str:
         for name, counted in facets.columns.items()
         for value, number in counted
     ]
-    notes = [f"of {count(facets.items, 'item')} that fulfil all conditions"]
+    notes = [f"of {count(facets.items, 'item')} that the search can return"]
     notes += [f"{plain(name, 24)}: {why}" for name, why in facets.uncounted.items()]
     return lay_out(("column", "value", f"{'items':>9}"), rows, notes)
 
 
-def marked_lines(found: "Results") -> list[str]:
+def mark_lines(found: "Results") -> list[str]:
     """Lay results out with the words that matched in bold, where that can be shown."""
     header, *lines = plain(table(found), lines=True).split("\n")
     start = header.index("text")

@@ -20,7 +20,7 @@ from fdch.cli.shared.options import (
     WholeRange,
     option,
 )
-from fdch.cli.shared.output import count, note, say
+from fdch.cli.shared.output import count, say
 from fdch.errors import MissingExtra, SettingError
 
 MEBIBYTE = 2**20
@@ -82,19 +82,19 @@ def parse_bytes(text: str) -> int:
     COUNT,
 )
 @option(
-    "--most-upload",
+    "--max-upload",
     "Largest body of a request, in MiB.",
     WholeRange(1, 1024),
     default=10,
 )
 @option(
-    "--most-pixels",
+    "--max-pixels",
     "Largest picture, in millions of pixels.",
     WholeRange(1, 178),
     default=50,
 )
 @option(
-    "--most-seconds",
+    "--max-seconds",
     "Longest time a request may take.",
     FiniteRange(0.1, 3600),
     default=30.0,
@@ -106,7 +106,7 @@ def parse_bytes(text: str) -> int:
     default=20.0,
 )
 @option(
-    "--most-connections",
+    "--max-connections",
     "Connections and waiting requests of one address.",
     WholeRange(1, 1024),
     default=128,
@@ -139,11 +139,11 @@ def command(
     pictures: Path | None,
     upload_quota: int | None,
     rate: int | None,
-    most_upload: int,
-    most_pixels: int,
-    most_seconds: float,
+    max_upload: int,
+    max_pixels: int,
+    max_seconds: float,
     body_seconds: float,
-    most_connections: int,
+    max_connections: int,
     proxy: str | None,
     origins: tuple[str, ...],
     encoder: str,
@@ -181,15 +181,15 @@ def command(
     if pictures is not None:
         _require_folder(pictures)
     limits = ServiceLimits(
-        body_bytes=most_upload * MEBIBYTE,
-        picture_pixels=most_pixels * 1_000_000,
-        seconds=most_seconds,
+        body_bytes=max_upload * MEBIBYTE,
+        picture_pixels=max_pixels * 1_000_000,
+        seconds=max_seconds,
         body_seconds=body_seconds,
-        address_connections=most_connections,
+        address_connections=max_connections,
         upload_quota=upload_quota,
         rate=rate or (None if is_local else 600),
     )
-    _start_log(quiet, log_format)
+    log = _start_log(quiet, log_format)
     can_write = tokens is not None and tokens.can_write
     with listen(host, port) as listener:
         context, metrics = Context(device=device), Metrics()
@@ -218,7 +218,7 @@ def command(
     for each in services:
         if each.trouble is not None:
             raise each.trouble
-    note("stopped; everything acknowledged is on disk.")
+    log.info("stopped; everything acknowledged is on disk.")
 
 
 def name_indexes(given: Sequence[str]) -> dict[str, str]:
@@ -254,17 +254,17 @@ def _require_folder(pictures: Path) -> None:
     raise SettingError(f"{problem}, or give another with --pictures.")
 
 
-def _start_log(quiet: bool, log_format: str) -> None:
-    """Let the service's log lines through, without a level before each."""
+def _start_log(quiet: bool, log_format: str) -> logging.Logger:
+    """Write the service's lines and the warnings of others in one form."""
     from fdch.service.http.log_lines import JsonLines
 
     plain = logging.Formatter("%(asctime)s %(message)s")
-    logger = logging.getLogger("fdch.service")
-    logger.setLevel(logging.WARNING if quiet else logging.INFO)
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else plain)
-    logger.handlers = [handler]
-    logger.propagate = False
+    logging.root.handlers = [handler]
+    logger = logging.getLogger("fdch.service")
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    return logger
 
 
 def require_packages() -> None:

@@ -126,7 +126,7 @@ def _show_run(run: "Run") -> list[str]:
 
 def _next_command(run: "Run") -> str:
     name = shlex.quote(str(run.folder))
-    if run.split().query:
+    if run.split().query and run.facts["labels"]:
         return f"fdch evaluate {name}"
     return f"fdch index create INDEX --run {name} {run.facts['data']['source']}"
 

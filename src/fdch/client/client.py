@@ -5,19 +5,20 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 import numpy as np
 
 from fdch.client import content
+from fdch.client import replies as read
 from fdch.client.content import Picture
 from fdch.codes import Codes
 from fdch.errors import DataError, MissingExtra, ServiceError, SettingError
-from fdch.index.store import Cell, Facets, Item
+from fdch.index.store import Cell, Item
 from fdch.retrieval.composed import ComposedQuery, QueryKind
 from fdch.retrieval.params import SearchMethods, SearchParams
-from fdch.retrieval.results import Match, Result, Results
+from fdch.retrieval.results import Results
 
 _UNKNOWN_ITEM = "unknown_item"
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")
@@ -26,6 +27,16 @@ _ALL = "/v1/"
 _BUSY = (429, 503)
 _WAIT_SECONDS = 1.0  # where the service does not say how long
 _MAX_WAIT_SECONDS = 10.0
+_REDIRECTS = (301, 302, 303, 307, 308)
+MAX_REPLY_BYTES = 2**28
+
+
+class _Reply(NamedTuple):
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -102,21 +113,21 @@ class Client(SearchMethods[str, Picture]):
     ) -> list[Results]:
         """Find for each query what is near it; several texts go into one request."""
         if kind == "text":
-            replies = self._search_texts(content.texts(queries), params)
+            found = self._search_texts(content.texts(queries), params)
         elif kind == "id":
             fields = content.search_fields(params)
             ids = [content.text("an id", name) for name in queries]
-            replies = [self._search({"id": name, **fields}) for name in ids]
+            found = [self._search({"id": name, **fields}) for name in ids]
         elif kind == "composed":
-            replies = [self._search_composed(query, params) for query in queries]
+            found = [self._search_composed(query, params) for query in queries]
         else:
             sent = {"data": content.form_fields(params)}
             files = ({"image": content.file(image)} for image in queries)
-            replies = [
+            found = [
                 self._send("POST", "/v1/search/image", files=file, **sent)
                 for file in files
             ]
-        return [_read_results(reply, params) for reply in replies]
+        return [read.results(reply, params) for reply in found]
 
     def _search_texts(
         self, texts: list[str], params: SearchParams
@@ -129,7 +140,7 @@ class Client(SearchMethods[str, Picture]):
         for start in range(0, len(texts), step):
             try:
                 body = {"texts": texts[start : start + step], **fields}
-                replies += self._search(body)["batches"]
+                replies += read.get(self._search(body), "batches", list)
             except ServiceError as problem:
                 if start == 0:
                     raise
@@ -158,18 +169,18 @@ class Client(SearchMethods[str, Picture]):
             return Codes(np.empty((0, -(-bits // 8)), np.uint8), bits)
         requests = [given[at : at + step] for at in range(0, len(given), step)]
         return Codes.concatenate(
-            _read_codes(self._send("POST", "/v1/encode", json={"texts": some}))
+            read.codes(self._send("POST", "/v1/encode", json={"texts": some}))
             for some in requests
         )
 
     def encode_image(self, image: Picture) -> Codes:
         """Return the code of a picture."""
         files = {"image": content.file(image)}
-        return _read_codes(self._send("POST", "/v1/encode/image", files=files))
+        return read.codes(self._send("POST", "/v1/encode/image", files=files))
 
     def item(self, name: str) -> Item:
         """Return what is known of an item."""
-        return _read_item(self._send("GET", content.path(name)))
+        return read.item(self._send("GET", content.path(name)))
 
     def picture(self, name: str) -> bytes:
         """Return an item's picture, as a file's content."""
@@ -202,7 +213,8 @@ class Client(SearchMethods[str, Picture]):
         if image is not None:
             files = {"image": content.file(image)}
             sent = {"data": {"item": json.dumps(known)}, "files": files}
-        return bool(self._send("PUT", content.path(name), **sent)["created"])
+        reply = self._send("PUT", content.path(name), **sent)
+        return bool(read.get(reply, "created", bool))
 
     def remove(self, name: str) -> bool:
         """Remove an item; return whether it was there."""
@@ -217,8 +229,11 @@ class Client(SearchMethods[str, Picture]):
     def index(self) -> IndexFacts:
         """Describe what the index holds."""
         reply = self._send("GET", "/v1/index")
-        names = ("items", "bits", "model", "method", "can_write")
-        return IndexFacts(reply=reply, **{name: reply[name] for name in names})
+        kinds = {"items": int, "bits": int, "model": str, "method": str}
+        known = {name: read.get(reply, name, kind) for name, kind in kinds.items()}
+        return IndexFacts(
+            **known, can_write=read.get(reply, "can_write", bool), reply=reply
+        )
 
     def overview(self) -> Mapping[str, Any]:
         """Describe how the index's codes lie."""
@@ -234,52 +249,62 @@ class Client(SearchMethods[str, Picture]):
 
     def _send(self, method: str, path: str, **sent: Any) -> dict[str, Any]:
         reply = self._request(method, path, **sent)
-        try:
-            document = reply.json()
-        except ValueError:
-            document = None
-        if not isinstance(document, dict):
+        document = read.document(reply.content)
+        if document is None:
             raise ServiceError(
-                f"what answers at {self.url} is not a service of fdch.",
-                reply.status_code,
+                f"what answers at {self.url} is not a service of fdch.", reply.status
             )
         return document
 
     def _request(
         self, method: str, path: str, *, retries: int | None = None, **sent: Any
-    ) -> Any:
+    ) -> _Reply:
         left = self._retries if retries is None else retries
         reply = self._exchange(method, path, **sent)
         while left and (wait := _busy_seconds(reply)) is not None:
             time.sleep(wait)
             reply = self._exchange(method, path, **sent)
             left -= 1
-        if not reply.is_success:
-            raise _failure(reply.status_code, reply.content)
+        if not 200 <= reply.status < 300:
+            raise read.failure(reply.status, reply.content)
         return reply
 
-    def _exchange(self, method: str, path: str, **sent: Any) -> Any:
+    def _exchange(self, method: str, path: str, **sent: Any) -> _Reply:
         try:
             place = path.replace(_ALL, self._base, 1)
-            reply = self._http.request(method, place, **sent)
+            with self._http.stream(method, place, **sent) as reply:
+                found = _Reply(reply.status_code, reply.headers, self._read(reply))
         except self._failures as problem:
             raise ServiceError(
                 f"no answer from {self.url}: {problem or type(problem).__name__}. Is "
                 "the service running? 'fdch serve INDEX' starts one."
             ) from problem
-        if reply.has_redirect_location:
+        if found.status in _REDIRECTS and "location" in found.headers:
             raise ServiceError(
-                f"{self.url} sends to {reply.headers['location'][:_SHOWN]!r} (status "
-                f"{reply.status_code}); a client does not follow, so that a token goes "
+                f"{self.url} sends to {found.headers['location'][:_SHOWN]!r} (status "
+                f"{found.status}); a client does not follow, so that a token goes "
                 "nowhere else. Give it the address that answers.",
-                reply.status_code,
+                found.status,
             )
-        return reply
+        return found
+
+    def _read(self, reply: Any) -> bytes:
+        """Read a body as it comes, and stop at one that is too large."""
+        body = bytearray()
+        for part in reply.iter_bytes():
+            body += part
+            if len(body) > MAX_REPLY_BYTES:
+                raise ServiceError(
+                    f"{self.url} answers with over {MAX_REPLY_BYTES:,} bytes; no "
+                    "answer of a service is that large.",
+                    reply.status_code,
+                )
+        return bytes(body)
 
 
-def _busy_seconds(reply: Any) -> float | None:
+def _busy_seconds(reply: _Reply) -> float | None:
     """Return when to repeat a request; None where that is of no use or too late."""
-    if reply.status_code not in _BUSY:
+    if reply.status not in _BUSY:
         return None
     given = reply.headers.get("retry-after", "")
     seconds = float(given) if given.isdecimal() else _WAIT_SECONDS
@@ -296,61 +321,3 @@ def _token(given: str) -> str:
             "token file, without 'read' or 'write' before it."
         )
     return token
-
-
-def _failure(status: int, content: bytes) -> ServiceError:
-    try:
-        error = json.loads(content)["error"]
-        message = " ".join(filter(None, (error["message"], error["hint"])))
-        return ServiceError(message, status, error["code"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ServiceError(f"the service answered with status {status}.", status)
-
-
-def _read_item(reply: Mapping[str, Any]) -> Item:
-    names = ("id", "text", "image", "columns", "kind")
-    return Item(labels=tuple(reply["labels"]), **{name: reply[name] for name in names})
-
-
-def _read_results(reply: Mapping[str, Any], params: SearchParams) -> Results:
-    if params.k is None and len(reply["results"]) >= content.MAX_RESULTS:
-        raise SettingError(  # it may have been cut
-            f"there are {content.MAX_RESULTS:,} results or more within the radius, and "
-            "a service gives no more. Say how many are wanted with k, or give a "
-            "smaller radius."
-        )
-    found = tuple(
-        Result(
-            _read_item(each),
-            each["distance"],
-            each["probability"],
-            tuple(each["similar"]) if "similar" in each else None,
-            tuple(Match(**match) for match in each.get("matched", ())),
-        )
-        for each in reply["results"]
-    )
-    query = {**reply["query"], "k": params.k}
-    return Results(
-        query,
-        found,
-        reply["scanned"],
-        reply["milliseconds"],
-        tuple(reply.get("notes", ())),
-        _read_facets(reply.get("facets")),
-    )
-
-
-def _read_facets(reply: Mapping[str, Any] | None) -> Facets | None:
-    if reply is None:
-        return None
-    columns = {
-        name: [(each["value"], each["count"]) for each in counted]
-        for name, counted in reply["columns"].items()
-    }
-    return Facets(reply["items"], columns, reply["uncounted"])
-
-
-def _read_codes(reply: Mapping[str, Any]) -> Codes:
-    content = bytes.fromhex("".join(reply["codes"]))
-    packed = np.frombuffer(content, np.uint8).reshape(len(reply["codes"]), -1)
-    return Codes(packed.copy(), reply["bits"])

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 import numpy as np
 
-from fdch.errors import DataError, SettingError
+from fdch.errors import DataError, MissingPicture, SettingError
 from fdch.index.store import Cell, is_whole, require_several
 from fdch.retrieval.composed import ComposedQuery
 from fdch.retrieval.params import SearchParams
@@ -130,7 +130,9 @@ def file(image: Picture) -> bytes:
         return Path(image).read_bytes()
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise DataError(f"picture {str(image)!r}: {reason}.") from problem
+        is_missing = isinstance(problem, FileNotFoundError)
+        kind = MissingPicture if is_missing else DataError
+        raise kind(f"picture {str(image)!r}: {reason}.") from problem
 
 
 def _cell(what: str, given: object) -> Cell:

@@ -54,11 +54,7 @@ def measure_cache(folder: Path) -> tuple[int, int]:
 
 
 def clear_cache(folder: Path) -> tuple[int, int]:
-    """Delete what can be computed again; return how many files and bytes.
-
-    Raises:
-        RunError: A file cannot be deleted.
-    """
+    """Delete what can be computed again; return how many files and bytes."""
     measured = measure_cache(folder)
     try:
         for path in cache_files(folder):

@@ -1,6 +1,6 @@
 """Lists, paths, arrays and frames as the sides of pairs."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,9 @@ _LABEL_BYTES = 8 * 2**30
 def as_images(values: Any) -> Images:
     """Take the image side of pairs as a user has it.
 
-    That is paths or contents of picture files; pixels, (n, height, width, 3) uint8;
-    features, (n, width) numbers, dense or sparse; or Images.
+    That is paths or contents of picture files, None where there is none; pixels,
+    (n, height, width, 3) uint8; features, (n, width) numbers, dense or sparse; or
+    Images.
 
     >>> as_images([[0.5, 1.0], [0.0, 2.0]]).values.shape
     (2, 2)
@@ -36,9 +37,9 @@ def as_images(values: Any) -> Images:
     rows = _take_rows(values, "images")
     if sparse.issparse(rows):
         rows = rows.toarray()
-    if _are_all(rows, str, Path):
-        return PictureFiles([Path(row) for row in rows])
-    if _are_all(rows, bytes):
+    if _are_all(rows, str, Path, type(None)):
+        return PictureFiles([None if row is None else Path(row) for row in rows])
+    if _are_all(rows, bytes, type(None)):
         return PictureContents(rows)
     array = _take_numbers(rows)
     if array is not None and array.ndim == 4 and array.dtype == np.uint8:
@@ -100,6 +101,22 @@ def as_labels(
     return mark_labels([_label_set(row) for row in rows], names)
 
 
+def as_columns(values: Any) -> dict[str, NDArray[np.object_]]:
+    """Take further columns as a user has them: a data frame, or values by name.
+
+    >>> as_columns({"price": [20, None]})["price"].tolist()
+    [20, None]
+    """
+    is_frame = hasattr(values, "columns")
+    if not is_frame and not isinstance(values, Mapping):
+        raise DataError(
+            "columns are a data frame, or values by name such as {'price': [20, 35]}; "
+            f"got {type(values).__name__}."
+        )
+    names = values.columns if is_frame else values
+    return {str(name): _take_cells(str(name), values[name]) for name in names}
+
+
 def mark_labels(
     rows: Sequence[Collection[str]], names: Sequence[str] | None = None
 ) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
@@ -130,7 +147,8 @@ def require_finite(
     """
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float32, copy=False)
-    wrong = np.flatnonzero(~np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1))
+    is_right = np.isfinite(numbers).all(axis=tuple(range(1, numbers.ndim)))
+    wrong = np.flatnonzero(~is_right)
     if len(wrong) and within is not None:
         wrong = np.unique(np.searchsorted(within.indptr, wrong, side="right") - 1)
     if len(wrong):
@@ -152,7 +170,12 @@ def _label_set(row: Any) -> set[str]:
 def _take_rows(values: Any, what: str) -> Any:
     """Return an array, a sparse matrix or a list, of a data frame or column too."""
     if hasattr(values, "to_numpy"):
+        is_missing = values.isna().to_numpy() if hasattr(values, "isna") else False
         values = values.to_numpy()
+        if values.dtype == object:  # NaN and NA stand for cells without a value
+            values = np.where(is_missing, None, values)
+    elif hasattr(values, "__array__"):
+        values = np.asarray(values)  # such as a tensor
     if isinstance(values, np.ndarray) or sparse.issparse(values):
         return values
     if isinstance(values, (str, bytes, Path)) or not isinstance(values, Iterable):
@@ -161,6 +184,21 @@ def _take_rows(values: Any, what: str) -> Any:
             f"{type(values).__name__}. A single one is a list of one."
         )
     return list(values)
+
+
+def _take_cells(name: str, values: Any) -> NDArray[np.object_]:
+    """Return a column's values as they are, None for empty cells of a data frame."""
+    is_series = hasattr(values, "isna")
+    rows = values if is_series else _take_rows(values, f"column '{name}'")
+    if getattr(rows, "ndim", 1) != 1:
+        raise DataError(
+            f"column '{name}' needs one value to each row; got shape {rows.shape}. "
+            "Is its name used twice?"
+        )
+    cells = objects(rows)
+    if is_series:
+        cells[np.asarray(values.isna())] = None
+    return cells
 
 
 def _are_all(rows: Any, *kinds: type) -> bool:

@@ -53,7 +53,7 @@ def text_digests(texts: Texts) -> list[bytes]:
     ]
 
 
-def learned_from(
+def find_learned(
     pairs: PairedSet, ids: Collection[str], images: Collection[bytes] | None
 ) -> NDArray[np.bool_]:
     """Return which pairs a model has learned from, by their ids and image hashes.

@@ -51,8 +51,7 @@ def split_static(
 ) -> tuple[csr_array, NDArray[np.float32] | None]:
     """Split the vectors of `fitting_vectors`: words, sparse, and the rest, dense.
 
-    Returns:
-        Words, (n, words), and static features, (n, static_width), or None.
+    Returns words, (n, words), and static features, (n, static_width), or None.
     """
     if not static_width:
         return texts, None
@@ -118,7 +117,8 @@ def _require_labels(pairs: PairedSet) -> None:
     if len(used) == 1:
         raise LabelError(
             f"the only label is '{pairs.label_names[used[0]]}', so nothing can be "
-            "distinguished; training needs pairs of at least two labels."
+            "distinguished; training needs at least two labels. Without any, "
+            "fdch_plus learns from the pairs alone."
         )
     labelled = int(pairs.labels.any(axis=1).sum())
     shared = np.flatnonzero(counts == labelled)

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pictures.images import Images, PictureLimits, Pictures
-from fdch.data.rows import Digest, choose, objects, shorten
+from fdch.data.rows import Digest, choose, shorten
 from fdch.data.texts import Texts
 from fdch.errors import DataError, LabelError, SettingError
 from fdch.progress import Progress, silent
 
 if TYPE_CHECKING:
     from fdch.data.duplicates import Grouping
-    from fdch.data.splits import SplitSizes
+    from fdch.data.split_drawing import SplitSizes
 
 Broken = Literal["refuse", "skip"]
 SKIP_BROKEN = '--broken skip, or broken="skip" in Python'  # for advice
@@ -50,6 +50,7 @@ class PairedSet:
         skipped: Rows left out while reading.
         notes: Messages for the user about the data.
         numbered: Whether the ids are only row numbers, because the data has none.
+        named_by_path: Whether the ids are only the paths of pictures in a folder.
         places: Where each row stands in its file, such as "line 7", if known.
 
     >>> len(PairedSet.read("scenes:100")[:10])
@@ -67,6 +68,7 @@ class PairedSet:
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
     numbered: bool = False
+    named_by_path: bool = False
     places: NDArray[np.object_] | None = None
 
     def __post_init__(self) -> None:
@@ -75,8 +77,9 @@ class PairedSet:
         columns = {f"column '{key}'": self.columns[key] for key in self.columns}
         for what, values in {**sides, "labels": self.labels, **columns}.items():
             if len(values) != rows:
+                base = "images" if len(self.images) == rows else "ids"
                 raise DataError(
-                    f"{len(values)} rows of {what} were given for {rows} ids."
+                    f"{len(values)} rows of {what} were given for {rows} {base}."
                 )
         shape = (rows, len(self.label_names))
         if self.labels.dtype != np.uint8 or self.labels.shape != shape:
@@ -135,18 +138,20 @@ class PairedSet:
         *,
         ids: Any = None,
         label_names: Sequence[str] | None = None,
-        columns: Mapping[str, Sequence[Any]] | None = None,
+        columns: Any = None,
         name: str = "pairs",
     ) -> "PairedSet":
         """Make pairs of lists, paths, arrays, sparse matrices or columns of a frame.
 
         Args:
-            images: Paths or contents of picture files, pixels or features.
-            texts: Strings, or vectors of words.
+            images: Paths or contents of picture files, None where a pair has none;
+                pixels or features.
+            texts: Strings, None where a pair has none; or vectors of words.
             labels: 0 and 1, (n, classes), or the labels of each pair; None for none.
             ids: Names of the pairs; their row numbers by default.
             label_names: What the classes are called.
-            columns: Further columns, for display and filters.
+            columns: Further columns, for display and filters: a data frame, or values
+                by name.
             name: What the data is called in reports.
 
         >>> pairs = PairedSet.from_arrays(
@@ -169,7 +174,7 @@ class PairedSet:
             texts=text_side,
             labels=known[0],
             label_names=known[1],
-            columns={key: objects(values) for key, values in (columns or {}).items()},
+            columns={} if columns is None else conversion.as_columns(columns),
             name=name,
             numbered=ids is None,
         )

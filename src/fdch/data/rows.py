@@ -20,6 +20,7 @@ MAX_ROWS = 10_000_000
 MAX_LABELS = 100_000
 # quick rows that one thread works on before it lets another continue
 TOGETHER = 8
+HASH_BYTES = 16
 _T = TypeVar("_T")
 _MAX_THREADS = 32
 
@@ -145,7 +146,7 @@ class Digest:
     """
 
     def __init__(self, *parts: bytes) -> None:
-        self._hash = hashlib.blake2b(digest_size=16)
+        self._hash = hashlib.blake2b(digest_size=HASH_BYTES)
         for part in parts:
             self.add(part)
 

@@ -1,4 +1,4 @@
-"""Drawing the parts of a split at random, in units that stay whole.
+"""Sizes of the parts of a split, and drawing these at random, in units kept whole.
 
 A unit is a single pair, or a group of pairs with the same picture or text. Parts are
 filled with the units in a random order; one that is larger than what is left of a part
@@ -6,17 +6,14 @@ is left for the next.
 """
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.duplicates import Grouping, number_groups
 from fdch.data.pairs import PairedSet
-from fdch.errors import DataError
-
-if TYPE_CHECKING:
-    from fdch.data.splits import SplitSizes
+from fdch.errors import DataError, SettingError
 
 # a part may stay this much smaller where groups do not fit exactly
 MIN_FILLED = 0.9
@@ -25,10 +22,62 @@ _SAME = {"pictures": "picture", "texts": "text", "both": "picture or text"}
 Ids = tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class SplitSizes:
+    """How many pairs to draw.
+
+    >>> SplitSizes(query=2000, train=5000).held_out
+    500
+    """
+
+    query: int  # pairs to search with, 0 for none; all others are the database
+    train: int  # pairs of the database to learn from
+    validation: int | None = None  # held out of these; None for a tenth
+    labelled: int | None = None  # of the others, with their labels; None for all
+    unlabelled: int = 0  # further pairs of the database to learn from without labels
+
+    def __post_init__(self) -> None:
+        if self.query < 0 or not 0 <= self.held_out < self.train:
+            raise SettingError(
+                f"a split needs 0 or more queries, a training pair and fewer "
+                f"validation than training pairs; got {self.query} queries and "
+                f"{self.train} for training, {self.held_out} of them for validation."
+            )
+        learning = self.train - self.held_out
+        if not 0 <= self.with_labels <= learning or self.unlabelled < 0:
+            raise SettingError(
+                f"of {learning} training pairs without validation, from 0 to all keep "
+                "their labels, and no fewer than 0 pairs are added without; got "
+                f"{self.with_labels} and {self.unlabelled}."
+            )
+
+    @property
+    def with_labels(self) -> int:
+        """Training pairs that keep their labels, validation not counted."""
+        learning = self.train - self.held_out
+        return learning if self.labelled is None else self.labelled
+
+    @property
+    def held_out(self) -> int:
+        """Pairs for validation, given or a tenth of the training."""
+        return self.train // 10 if self.validation is None else self.validation
+
+    @classmethod
+    def without_queries(cls, usable: int) -> "SplitSizes":
+        """All pairs for training, a tenth of them, at most 1,000, for validation."""
+        return cls(query=0, train=max(1, usable), validation=min(1000, usable // 10))
+
+    @classmethod
+    def usual(cls, usable: int) -> "SplitSizes":
+        """A tenth for queries, half for training; at most 2,000 and 5,000."""
+        query = min(2000, max(1, usable // 10))
+        return cls(query=query, train=min(5000, max(1, usable // 2)))
+
+
 def draw_ids(
     pairs: PairedSet,
     seed: int,
-    sizes: "SplitSizes | None",
+    sizes: SplitSizes | None,
     barred: Collection[str],
     groups: Grouping | None,
 ) -> tuple[Ids, Ids, Ids, Ids]:
@@ -36,8 +85,6 @@ def draw_ids(
 
     See `Split.draw`.
     """
-    from fdch.data.splits import SplitSizes
-
     both = pairs.images.present & pairs.texts.present
     complete = find_usable(pairs)
     usable = int(complete.sum())

@@ -6,7 +6,6 @@ a query. The package's own loader contacts a server; its two files are read here
 """
 
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -20,7 +19,7 @@ from safetensors.numpy import load
 from scipy import sparse
 
 from fdch.data.texts import Sentences, Vocabulary
-from fdch.data.words import fold_case
+from fdch.data.words import find_runs, fold_case
 from fdch.errors import DataError, MissingExtra
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ PACKAGE = "wordllama"
 NAME = "wordllama/l2_supercat_256"  # by which saved models name them
 WIDTH = 256
 MAX_REMEMBERED_WORDS = 50_000
-# without "_": the parts of tags such as new_york, new-york and geo:tool=x are words;
-# longer words than any are cut, so that few letters are remembered
-_WORD = re.compile(r"[^\W_]{1,100}")
+MAX_LETTERS = 100  # longer words are cut, so that few letters are remembered
 
 
 class PackagedFile(NamedTuple):
@@ -77,7 +74,8 @@ class StaticEmbeddings:
 class StaticVocabulary(Vocabulary):
     """Known words; a text's vector has its static vector in further columns.
 
-    A text counts as long as it has a word, known or not.
+    A text counts as long as it has a word, known or not. Unknown ones are still named:
+    the vectors of most are made of pieces that say how they are written.
     """
 
     @property
@@ -88,10 +86,6 @@ class StaticVocabulary(Vocabulary):
     def reads(self, text: str) -> bool:
         """Return whether a text has any word."""
         return super().reads(text) or bool(words_in(text))
-
-    def unknown(self, text: str) -> list[str]:
-        """Return the tokens between spaces without any word."""
-        return [chunk for chunk in super().unknown(text) if not words_in(chunk)]
 
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
         """Make vectors, float32 (texts, words + static width)."""
@@ -117,7 +111,7 @@ def restore_vocabulary(
     the model's text vectors do not fit together.
     """
     if static not in (None, NAME):
-        raise ValueError(f"it needs the unknown static embeddings {static!r}")
+        raise ValueError(f"it needs the unknown static embeddings {str(static)[:80]!r}")
     if words is None:
         return None
     kind = Vocabulary if static is None else StaticVocabulary
@@ -135,7 +129,13 @@ def words_in(text: str) -> list[str]:
     >>> words_in("New-York, geo:tool")
     ['new', 'york', 'geo', 'tool']
     """
-    return _WORD.findall(fold_case(text))
+    # without "_": the parts of tags such as new_york, new-york and geo:tool=x are words
+    runs = (run[0] for run in find_runs(fold_case(text).replace("_", " ")))
+    return [
+        run[start : start + MAX_LETTERS]
+        for run in runs
+        for start in range(0, len(run), MAX_LETTERS)
+    ]
 
 
 def is_installed() -> bool:

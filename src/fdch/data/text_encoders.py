@@ -46,7 +46,7 @@ class TextEncoder:
     name: str
     width: int
     revision: str
-    load: Callable[[str], EncodeTexts] = field(compare=False, repr=False)
+    load: "Callable[[str], EncodeTexts]" = field(compare=False, repr=False)
 
     def register(self) -> "TextEncoder":
         """Let settings name it in this process."""

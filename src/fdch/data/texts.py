@@ -3,7 +3,7 @@
 import difflib
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fdch.data.rows import Digest, Rows, choose, find_present, objects
-from fdch.data.words import cut_words, fold_case
+from fdch.data.words import cut_words, fold_case, leave_unknown
 from fdch.errors import DataError
 
 MAX_WORDS = 10_000
@@ -60,7 +60,7 @@ class Sentences(Texts):
         return find_present(self.values)
 
     def text(self, row: int) -> str | None:
-        """Return a row's text as it was written."""
+        """Return a row's text, unchanged."""
         text: str | None = self.values[row]
         return text
 
@@ -120,7 +120,7 @@ class WordVectors(Texts):
 class Vocabulary:
     """Known words; a text's vector is 1 for those that occur in it.
 
-    >>> Vocabulary(("beach", "dog")).known("Dog, on the BEACH!")
+    >>> Vocabulary(("beach", "dog")).number_words("Dog, on the BEACH!")
     [0, 1]
     """
 
@@ -154,9 +154,9 @@ class Vocabulary:
 
     def reads(self, text: str) -> bool:
         """Return whether a text has a word that counts."""
-        return bool(self.known(text))
+        return bool(self.number_words(text))
 
-    def known(self, text: str) -> list[int]:
+    def number_words(self, text: str) -> list[int]:
         """Return the numbers of the words in a text, ascending, each once.
 
         A token between spaces counts as a whole if it is known (such
@@ -168,20 +168,29 @@ class Vocabulary:
             found.update(self._numbers[word] for word in words if word in self._numbers)
         return sorted(found)
 
-    def unknown(self, text: str) -> list[str]:
-        """Return the tokens between spaces without a known word.
+    def unknown(self, text: str, read: Container[str] = ()) -> list[str]:
+        """Return the tokens between spaces, or parts of them, that are not known.
+
+        `read` are words that count as known.
 
         >>> Vocabulary(("dog",)).unknown("a dog-house, by")
-        ['a', 'by']
+        ['a', 'house', 'by']
         """
-        return [chunk for chunk in text.split() if not self.known(chunk)]
+
+        def is_known(word: str) -> bool:
+            return word in read or word in self
+
+        chunks = (chunk for chunk in text.split() if fold_case(chunk) not in self)
+        return [part for chunk in chunks for part in leave_unknown(chunk, is_known)]
 
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
         """Make 0/1 vectors, float32 (texts, words); zero where there is no text.
 
         With `remember`, what takes long is kept in the cache folder.
         """
-        rows = [[] if text is None else self.known(text) for text in texts.values]
+        rows = [
+            [] if text is None else self.number_words(text) for text in texts.values
+        ]
         starts = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=starts[1:])
         numbers = np.array([number for row in rows for number in row], dtype=np.int64)

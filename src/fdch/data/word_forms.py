@@ -1,44 +1,34 @@
-"""Known words for the unknown ones of a query: other forms, then near meanings.
+"""Known words for the unknown ones of a query: forms, near meanings, slips.
 
-`mugs` is read as the known `mug`: they share a stem, and what follows it in each are
-endings of one language. Endings are tried without a language setting, so that a stem
-must be long enough. Stored items are never read so: their codes do not change.
+`mugs` is read as the known `mug`, a form of it by its ending (`endings.py`). Stored
+items are never read so: their codes do not change.
+
+Where the known words are not those of English, which is almost the only language
+written without accents, a word is also a form of one that is much alike, so that
+languages with endings that are not listed are read, too.
 """
 
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.data.static_words import StaticEmbeddings, is_installed, load_embeddings
-from fdch.data.words import fold_case, is_unspaced
-
-# endings that replace each other, without accents, and the shortest stem they follow
-ENDINGS: tuple[tuple[int, str], ...] = (
-    (3, "- s"),  # English, French, Spanish, Portuguese, Dutch
-    (4, "- s es ed ing er"),  # English
-    (3, "y ies"),
-    (4, "e ed ing es er"),
-    (4, "- e s es x"),  # French
-    (4, "al aux"),
-    (4, "- e n en er es em s"),  # German, Dutch
-    (3, "a o as os"),  # Spanish, Portuguese
-    (4, "a e i o"),  # Italian
-    (5, "- a e n r s ar er or en et na erna orna arna"),  # the Nordic languages
-    (4, "- ssa sta lla lta lle ksi issa ista illa ille"),  # Finnish
-    (5, "- a n t in en an ia ja na ta i"),
-    (4, "- lar ler lari leri larin lerin dan den tan ten"),  # Turkish
-    (5, "- i u da de ta te in un nin nun ya ye yi yu si su"),
-    (5, "- a e i o u y ow em ami ach om ie"),  # Polish, Czech
-    (5, "- k ok ek ak t at et ot nak nek ban ben bol rol hoz hez"),  # Hungarian
-    (4, "- а у ы и е о я ю ой ом ов ам ами ах ем ей ая ый ое ые"),  # Russian
+from fdch.data.endings import (
+    MIN_LETTERS,
+    compare,
+    is_usable,
+    list_stems,
+    simplify,
 )
-MIN_LETTERS, MAX_LETTERS = 3, 40
+from fdch.data.static_words import is_installed, load_embeddings
+from fdch.data.words import fold_accents, fold_case
+
+MIN_SLIPPED = 4  # letters
+MIN_ACCENTED = 0.02  # of known words, where they are not English
 MIN_COSINE = 0.5  # of static embeddings; below it, nearest words are mostly chance
-# letters that no accent makes of their plain ones
-_PLAIN = str.maketrans("ıøłđ", "iold")
 
 
 class WordForms:
@@ -52,92 +42,120 @@ class WordForms:
         self._words = words
 
     def find_form(self, word: str) -> str | None:
-        """Return the known word with the longest common stem; of several the first."""
-        plain = _remove_accents(word)
-        if not _is_usable(plain):
+        """Return the known word with the longest common stem; of several the first.
+
+        Where no stem is known, the one that is most alike.
+        """
+        plain = fold_accents(word)
+        if not is_usable(plain):
             return None
-        for key in _keys(plain):
+        for key in list_stems(plain):
             if key in self._by_stem:
                 return self._by_stem[key]
-        return None
+        if plain.isascii() and not self._is_accented:
+            return None
+        plain = simplify(plain)
+        near = [each for end in _ends(plain) for each in self._by_end.get(end, ())]
+        alike = [compare(plain, each) for each, _ in near]
+        best = max(alike, default=0)
+        return near[alike.index(best)][1] if best else None
 
     def find_meaning(self, word: str) -> str | None:
-        """Return the nearest known word by static embeddings, where near enough.
+        """Return the nearest known word by static embeddings, where near enough."""
+        near = self.find_near(word)
+        return None if near is None or near[1] < MIN_COSINE else near[0]
 
-        Only words that are a single piece of the embeddings' tokenizer count: pieces
-        of others say how a word is written, not what it means.
+    def find_near(self, word: str) -> tuple[str, float] | None:
+        """Return the nearest known word by static embeddings, with its cosine.
+
+        Only known words that are a single piece of the embeddings' tokenizer count, and
+        none that is a piece of the word itself: pieces say how a word is written, not
+        what it means.
         """
-        if not _is_usable(word) or not is_installed():
+        if not is_usable(word) or not is_installed():
             return None
         embeddings = load_embeddings()
-        names, table = self._embedded
-        if not names or not _is_whole(embeddings, word):
+        names, pieces, table = self._embedded
+        if not names:
             return None
         cosines = table @ embeddings.vector(word)
+        cosines[np.isin(pieces, embeddings.pieces(word))] = -1
         best = int(cosines.argmax())
-        return names[best] if cosines[best] >= MIN_COSINE else None
+        return names[best], float(cosines[best])
+
+    def find_slip(self, word: str) -> str | None:
+        """Return a known word that is written with one slip as this one, to suggest it.
+
+        Of several the first. Short words are not looked up: they resemble many.
+
+        >>> WordForms(["mug", "kitchen"]).find_slip("muug")
+        'mug'
+        """
+        plain = fold_accents(word)
+        if not is_usable(plain) or len(plain) < MIN_SLIPPED:
+            return None
+        slips = (cut for cut in _cut_letters(plain) if cut in self._by_slip)
+        numbers = [self._by_slip[cut] for cut in slips]
+        return self._words[min(numbers)] if numbers else None
+
+    @cached_property
+    def _by_slip(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for number, word in enumerate(self._words):
+            plain = fold_accents(fold_case(word))
+            for cut in _cut_letters(plain) if is_usable(plain) else ():
+                found.setdefault(cut, number)
+        return found
 
     @cached_property
     def _by_stem(self) -> dict[tuple[int, str], str]:
         found: dict[tuple[int, str], str] = {}
         for word in self._words:
-            plain = _remove_accents(fold_case(word))
-            if _is_usable(plain):
-                for key in _keys(plain):
+            plain = fold_accents(fold_case(word))
+            if is_usable(plain):
+                for key in list_stems(plain):
                     found.setdefault(key, word)
         return found
 
     @cached_property
-    def _embedded(self) -> tuple[list[str], NDArray[np.float32]]:
+    def _by_end(self) -> dict[tuple[bool, str], list[tuple[str, str]]]:
+        """Return the simplified words, each with the known one, by their ends."""
+        found = defaultdict(list)
+        for word in self._words:
+            plain = simplify(fold_accents(fold_case(word)))
+            for end in _ends(plain) if is_usable(plain) else ():
+                found[end].append((plain, word))
+        return found
+
+    @cached_property
+    def _is_accented(self) -> bool:
+        """Return whether more than a few words have accents."""
+        folded = [fold_case(word) for word in self._words if not word.isascii()]
+        accented = sum(fold_accents(word).isascii() for word in folded)
+        return accented > max(1, MIN_ACCENTED * len(self._words))
+
+    @cached_property
+    def _embedded(self) -> tuple[list[str], list[int], NDArray[np.float32]]:
+        """Return the known words of a single piece, these, and their embeddings."""
         embeddings = load_embeddings()
-        folded = ((word, fold_case(word)) for word in self._words)
-        names = [w for w, f in folded if _is_usable(f) and _is_whole(embeddings, f)]
-        vectors = [embeddings.vector(name) for name in names]
-        return names, np.array(vectors, np.float32)
+        found = ((word, fold_case(word)) for word in self._words)
+        cut = ((w, f, embeddings.pieces(f)) for w, f in found if is_usable(f))
+        whole = [(w, f, pieces[0]) for w, f, pieces in cut if len(pieces) == 1]
+        vectors = [embeddings.vector(folded) for _, folded, _ in whole]
+        names, pieces = [name for name, _, _ in whole], [piece for _, _, piece in whole]
+        return names, pieces, np.array(vectors, np.float32)
 
 
-def _keys(word: str) -> Iterator[tuple[int, str]]:
-    """Yield a word's stems with the group of endings, the longest first.
+def _ends(word: str) -> Iterator[tuple[bool, str]]:
+    """Yield the first letters of a word and the last; forms have either in common."""
+    letters = unicodedata.normalize("NFD", word)
+    yield True, letters[:MIN_LETTERS]
+    yield False, letters[-MIN_LETTERS:]
 
-    The whole word is its own stem, in no group: words that differ by accents.
+
+def _cut_letters(word: str) -> set[str]:
+    """Return a word, and all that is left of it without one letter.
+
+    Words with one letter more, less, changed or swapped have one of these in common.
     """
-    yield -1, word
-    for length in range(len(word), max(len(word) - _LONGEST, MIN_LETTERS) - 1, -1):
-        for group, shortest in _GROUPS.get(word[length:], ()):
-            if length >= shortest:
-                yield group, word[:length]
-
-
-def _group_endings() -> dict[str, list[tuple[int, int]]]:
-    """Return for each ending its groups, with their shortest stems."""
-    groups: dict[str, list[tuple[int, int]]] = {}
-    for group, (shortest, endings) in enumerate(ENDINGS):
-        for ending in endings.split():
-            own = groups.setdefault("" if ending == "-" else ending, [])
-            own.append((group, shortest))
-    return groups
-
-
-_GROUPS = _group_endings()
-_LONGEST = max(map(len, _GROUPS))
-
-
-def _is_usable(word: str) -> bool:
-    is_long = MIN_LETTERS <= len(word) <= MAX_LETTERS
-    return is_long and word.isalpha() and not is_unspaced(word)
-
-
-def _is_whole(embeddings: StaticEmbeddings, word: str) -> bool:
-    return len(embeddings.pieces(word)) == 1
-
-
-def _remove_accents(word: str) -> str:
-    """Write a word without accents.
-
-    >>> _remove_accents("kırmızı"), _remove_accents("café")
-    ('kirmizi', 'cafe')
-    """
-    if word.isascii():
-        return word
-    letters = unicodedata.normalize("NFD", word.translate(_PLAIN))
-    return "".join(each for each in letters if not unicodedata.combining(each))
+    return {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}

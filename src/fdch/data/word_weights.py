@@ -14,10 +14,13 @@ def weigh_words(holding: ArrayLike, items: int) -> NDArray[np.float64]:
     """Return the share of a query that each of its words is, by how many items hold it.
 
     A word counts by how rare it is, as in BM25. One that occurs nearly everywhere
-    counts only where the query has no other.
+    counts only where the query has no other. Where some occur in no item, the others
+    say less about what is searched for: they count less, by their share.
 
     >>> weigh_words([5, 5], 100).tolist(), weigh_words([5, 90], 100).tolist()
     ([0.5, 0.5], [1.0, 0.0])
+    >>> weigh_words([5, 0], 100).round(2).tolist()
+    [0.13, 0.23]
     """
     counts = np.asarray(holding, np.float64)
     without = np.maximum(items - counts, 0)
@@ -25,4 +28,5 @@ def weigh_words(holding: ArrayLike, items: int) -> NDArray[np.float64]:
     is_rare = counts * FREQUENT <= items
     if is_rare.any():
         weights *= is_rare
-    return weights / weights.sum() if len(weights) else weights
+    shares = weights / max(weights.sum(), np.finfo(np.float64).tiny)
+    return np.asarray(shares * shares[counts > 0].sum())

@@ -29,20 +29,15 @@ MAX_BITS = 32_767  # twice a distance, plus one, fits in 16 bits
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """Counts by distance, one row to a query, one column to a distance.
+    """Counts by distance, one row to a query, one column to a distance."""
 
-    Args:
-        items: Database items at each distance, (queries, bits + 1).
-        relevant: Relevant ones among them, (queries, bits + 1).
-        stable: Average precision of each query with ties in database order, or
-            None where it was not requested; NaN for a query without relevant items.
-        graded: Items at each distance by the number of labels they share with the
-            query, (queries, bits + 1, numbers from 0), or None.
-    """
-
-    items: NDArray[np.int64]
-    relevant: NDArray[np.int64]
+    items: NDArray[np.int64]  # database items at each distance, (queries, bits + 1)
+    relevant: NDArray[np.int64]  # those of them that are relevant, (queries, bits + 1)
+    # average precision of each query with ties in database order, if requested; NaN for
+    # a query without relevant items
     stable: NDArray[np.float64] | None = None
+    # items at each distance by the number of labels they share with the query,
+    # (queries, bits + 1, numbers from 0), if requested
     graded: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
@@ -102,15 +97,9 @@ def histogram_blocks(
 ) -> Iterator[Histograms]:
     """Count queries in blocks, in their order, within bounded memory.
 
-    Args:
-        query_codes: Codes of the queries.
-        database_codes: Codes of the items they are compared with.
-        query_labels: 0/1, (queries, classes).
-        database_labels: 0/1, (database, classes).
-        stable: Also give average precision with ties in database order.
-        graded: Also count items by the number of labels they share.
-        cutoff: Rank after which the stable order is cut; None for all.
-        engine: "numba", "numpy", or whichever is there.
+    Labels are 0/1, (items, classes). With `stable`, average precision with ties in
+    database order is given too, cut after the rank `cutoff`; with `graded`, items are
+    counted by the number of labels they share.
     """
     bits = query_codes.bits
     queries = pack(query_codes, query_labels, "query")

@@ -9,6 +9,7 @@ DIRECTIONS = {"image_to_text": "image → text", "text_to_image": "text → imag
 GALLERIES = ("modality", "unified")
 _Part = TypeVar("_Part")
 PARTNER = "partner_"  # begins the names of measures that need no labels
+MEDIAN_RANK = f"{PARTNER}median_rank"
 
 
 class Measure(NamedTuple):
@@ -16,6 +17,12 @@ class Measure(NamedTuple):
 
     title: str
     meaning: str
+    is_rank: bool = False  # a median rank: lower is better, no mean over queries
+
+    @property
+    def places(self) -> int:
+        """Digits to show after the point."""
+        return 1 if self.is_rank else 4
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -28,12 +35,26 @@ MEASURES: Mapping[str, Measure] = {
     "ndcg_at_10": Measure(
         "NDCG@10", "NDCG of the first 10, graded by the number of shared labels"
     ),
+    "partner_recall_at_1": Measure(
+        "partner@1", "queries whose own other half is the first of all"
+    ),
     "partner_recall_at_10": Measure(
         "partner@10", "queries whose own other half is among the first 10 of all"
     ),
+    "partner_recall_at_50": Measure(
+        "partner@50", "queries whose own other half is among the first 50 of all"
+    ),
+    MEDIAN_RANK: Measure(
+        "partner rank",
+        "rank of a query's own other half among all, median over queries",
+        is_rank=True,
+    ),
 }
-# what a person looks at; the others say how far the order of ties could move mAP
-MAIN = tuple(name for name in MEASURES if not name.startswith("map_"))
+# what a person looks at first, and what LaTeX has tables of
+MAIN = (
+    *("map", "precision_at_1", "precision_at_10", "ndcg_at_10"),
+    "partner_recall_at_10",
+)
 
 
 def require_measure(name: str) -> None:

@@ -28,19 +28,12 @@ Floats = NDArray[np.float64]
 
 
 class Groups(NamedTuple):
-    """Groups of tied items.
+    """Groups of tied items."""
 
-    Args:
-        items: Items in the group.
-        relevant: Relevant ones among them.
-        ahead: Items at smaller distances.
-        found: Relevant items at smaller distances.
-    """
-
-    items: Floats
-    relevant: Floats
-    ahead: Floats
-    found: Floats
+    items: Floats  # in the group
+    relevant: Floats  # those of them that are relevant
+    ahead: Floats  # items at smaller distances
+    found: Floats  # relevant items at smaller distances
 
 
 def average_precision(
@@ -152,10 +145,8 @@ def chance(counts: Histograms, cutoff: int | None = None) -> Floats:
 def _discounted_sum(items: NDArray[Any], gains: Floats, k: int) -> Floats:
     """Sum the discounted gain of the first k ranks, mean over the orders of ties.
 
-    Args:
-        items: Items of each group of tied ones, nearest first, (queries, groups).
-        gains: Sum of their gains, (queries, groups).
-        k: Ranks that count.
+    Items of each group of tied ones, nearest first, and the sum of their gains are
+    (queries, groups).
     """
     discounts = np.concatenate([[0], np.cumsum(1 / np.log2(np.arange(2, k + 2)))])
     ends = np.cumsum(items, axis=1)

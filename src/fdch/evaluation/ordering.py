@@ -11,6 +11,7 @@ is tied.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError
+from fdch.evaluation.counting.relevance import require_codes
 from fdch.evaluation.histograms import COUNTS_PER_BLOCK, Histograms, require_rank
 
 QUERIES_PER_BLOCK = 256
@@ -42,10 +44,15 @@ class VectorPart(NamedTuple):
 
     def score(self, stored: Bytes) -> Floats:
         """Return the sum for each query and item, (queries, items)."""
-        found = np.zeros((len(self.weights), len(stored)), np.float32)
-        for place, book in enumerate(self.books):
-            products = self.weights @ book.T
-            found += np.take(products, stored[:, place].view(np.uint8), axis=1)
+        # book by book: BLAS would share one large product among threads, and a query
+        # would wait for another core
+        products = self.weights @ self.books.transpose(0, 2, 1)  # (bytes, queries, 256)
+        count, queries, values = products.shape
+        starts = np.arange(0, count * values, values)[:, None]
+        cells = stored.view(np.uint8).T + starts  # (bytes, items)
+        found = np.empty((queries, len(stored)), np.float32)
+        for query, sums in enumerate(found):
+            products[:, query].take(cells).sum(axis=0, out=sums)
         return found
 
 
@@ -80,7 +87,7 @@ class QueryOrder:
         >>> QueryOrder(np.array([[2, 1]], np.float32), (part,)).score(items, vectors)
         array([[3. , 3.5]], dtype=float32)
         """
-        ends = np.cumsum([0, *(len(part.books) for part in self.parts)])
+        ends = [*accumulate((len(part.books) for part in self.parts), initial=0)]
         width = 0 if vectors is None else vectors.shape[1]
         if (codes.bits, width) != (self.weights.shape[1], ends[-1]):
             raise DataError(
@@ -256,6 +263,8 @@ def ordered_blocks(
     """
     assert queries.order is not None
     require_rank(cutoff)
+    require_codes(queries.codes, "query")
+    require_codes(gallery.codes, "database")
     codes, classes = gallery.codes, np.asarray(gallery.labels, np.float32)
     places = np.minimum(np.arange(len(codes)), first)
     at_a_time = max(1, min(QUERIES_PER_BLOCK, COUNTS_PER_BLOCK // len(codes)))

@@ -4,7 +4,7 @@ A score is only as good as what is known of its making, so the two are one
 object, one JSON document and one printed table.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from fdch.evaluation.measures import (
     GALLERIES,
     MAIN,
     MEASURES,
+    MEDIAN_RANK,
     PARTNER,
     flatten,
 )
@@ -41,7 +42,7 @@ _Part = TypeVar("_Part")
 MAPS = ("map", "map_stable", "map_best", "map_worst")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DirectionScores:
     """Scores of one direction against one gallery, means over valid queries."""
 
@@ -66,6 +67,23 @@ class DirectionScores:
             **{f"precision_at_{k}": share for k, share in self.precision_at.items()},
             **{f"ndcg_at_{k}": share for k, share in self.ndcg_at.items()},
         }
+
+    def table(self) -> Table:
+        """Lay out the means over queries."""
+        titles, rows = _means([self])
+        skipped = f"; {self.skipped:,} without an answer left out"
+        counted = f"{self.queries:,} queries" + (skipped if self.skipped else "")
+        return Table(titles, tuple(rows), (f"{counted}; chance {self.chance:.4f}",))
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def __repr__(self) -> str:
+        means = f"mAP {self.map:.4f}, chance {self.chance:.4f}"
+        return f"DirectionScores({means}, {self.queries:,} queries)"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,6 +133,14 @@ class Scores:
         """Return every mean over queries, by gallery, direction and measure."""
         return self._collect(lambda part: part.means())
 
+    def measures(self) -> dict[Key, float]:
+        """Return every mean over queries, and the median ranks, by the same names."""
+        ranks = {
+            (gallery, direction, MEDIAN_RANK): part.median_rank
+            for gallery, direction, part in flatten(self.partner)
+        }
+        return self.means() | ranks
+
     def intervals(self) -> dict[Key, tuple[float, float]]:
         """Return the interval of each mean that has one, by the same names."""
         return self._collect(lambda part: part.intervals)
@@ -129,8 +155,10 @@ class Scores:
         if measure.startswith("precision_at_"):
             return part.lookup.chance
         if measure.startswith(PARTNER) and direction in self.partner.get(gallery, {}):
-            k = int(measure.rpartition("_")[2])
-            return min(1.0, k / self.partner[gallery][direction].queries)
+            queries = self.partner[gallery][direction].queries
+            if measure == MEDIAN_RANK:
+                return (queries + 1) / 2
+            return min(1.0, int(measure.rpartition("_")[2]) / queries)
         return None
 
     def to_json(self) -> dict[str, Any]:
@@ -209,26 +237,35 @@ def without_nan(values: Values) -> Values:
     return values[~np.isnan(values)]
 
 
-def _means_table(scores: Scores) -> Table:
-    """Lay out the means, a row to each gallery and direction, and the protocol."""
-    parts = flatten(scores.scores)
-    precisions = sorted({k for *_, part in parts for k in part.precision_at})
-    gains = sorted({k for *_, part in parts for k in part.ndcg_at})
+def _means(
+    parts: Sequence[DirectionScores],
+) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+    """Return the titles of all means, and a row of them for each direction."""
+    precisions = sorted({k for part in parts for k in part.precision_at})
+    gains = sorted({k for part in parts for k in part.ndcg_at})
     rows: list[tuple[Cell, ...]] = [
         (
-            gallery,
-            DIRECTIONS[name],
             *(getattr(part, each) for each in MAPS),
             *(part.precision_at.get(k) for k in precisions),
             *(part.ndcg_at.get(k) for k in gains),
         )
-        for gallery, name, part in parts
+        for part in parts
     ]
     ranked = (*(f"P@{k}" for k in precisions), *(f"NDCG@{k}" for k in gains))
+    return ("mAP", "stable", "best", "worst", *ranked), rows
+
+
+def _means_table(scores: Scores) -> Table:
+    """Lay out the means, a row to each gallery and direction, and the protocol."""
+    parts = flatten(scores.scores)
+    titles, rows = _means([part for *_, part in parts])
     skipped = f"; {scores.skipped_queries} queries without an answer left out"
     return Table(
-        ("gallery", "direction", "mAP", "stable", "best", "worst", *ranked),
-        tuple(rows),
+        ("gallery", "direction", *titles),
+        tuple(
+            (gallery, DIRECTIONS[name], *row)
+            for (gallery, name, _), row in zip(parts, rows, strict=True)
+        ),
         (
             f"{scores.method}, {scores.bits} bits; chance {scores.chance:.4f}"
             + (skipped if scores.skipped_queries else ""),

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from fdch.codes import Codes
 from fdch.errors import LabelError, SettingError
@@ -30,6 +32,8 @@ from fdch.progress import Progress, Update, silent
 
 # the scores of single queries, (queries,) each, by measure
 Columns = dict[str, NDArray[np.float64]]
+# by gallery and direction
+Scored = dict[tuple[str, str], tuple[Columns, LookupCurve]]
 Rows = NDArray[np.intp]
 CHANCE = "chance"
 PRECISION_AT, NDCG_AT = (1, 10, 100), (10,)
@@ -53,10 +57,10 @@ class CodedPairs:
 
 
 def evaluate_codes(
-    query_codes: Codes | ArrayLike,
-    database_codes: Codes | ArrayLike,
-    query_labels: ArrayLike,
-    database_labels: ArrayLike,
+    query_codes: "Codes | ArrayLike",  # in quotes: help() prints the name alone
+    database_codes: "Codes | ArrayLike",
+    query_labels: "ArrayLike | sparse.sparray",
+    database_labels: "ArrayLike | sparse.sparray",
     *,
     cutoff: int | None = None,
     progress: Progress = silent,
@@ -67,8 +71,8 @@ def evaluate_codes(
         query_codes: Codes of the queries: -1 and +1, (queries, bits), packed bits of
             uint8, eight to the byte, or Codes.
         database_codes: Codes of the items they search among, likewise.
-        query_labels: 0/1, (queries, classes).
-        database_labels: 0/1, (database, classes).
+        query_labels: 0/1, (queries, classes), dense or sparse.
+        database_labels: 0/1, (database, classes), likewise.
         cutoff: Rank after which rankings are cut; None for the whole database.
         progress: Called after each block of queries.
 
@@ -80,8 +84,8 @@ def evaluate_codes(
     >>> evaluate_codes(codes, codes, labels, labels).map
     1.0
     """
-    queries = Coded(_as_codes(query_codes), np.asarray(query_labels))
-    gallery = Coded(_as_codes(database_codes), np.asarray(database_labels))
+    queries = Coded(_as_codes(query_codes), _as_labels(query_labels))
+    gallery = Coded(_as_codes(database_codes), _as_labels(database_labels))
     return _average(*_score(queries, gallery, cutoff, progress))
 
 
@@ -92,6 +96,17 @@ def _as_codes(values: Codes | ArrayLike) -> Codes:
     if array.dtype == np.uint8 and array.ndim == 2:
         return Codes(array, 8 * array.shape[1])
     return Codes.from_signs(array)
+
+
+def _as_labels(values: ArrayLike | sparse.sparray) -> NDArray[Any]:
+    if isinstance(values, sparse.sparray | sparse.spmatrix):
+        return values.toarray()
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise LabelError(
+            "labels must be (items, classes) of 0 and 1; got rows of different lengths."
+        ) from None
 
 
 def score_galleries(
@@ -121,41 +136,22 @@ def score_galleries(
     >>> found.partner["modality"]["image_to_text"].recall_at[1]
     1.0
     """
-    held = {"modality": (database.text, database.image)}
-    if database.unified is not None:
-        held["unified"] = (database.unified, database.unified)
-    if not set(galleries) & set(held) or not set(galleries) <= set(GALLERIES):
-        raise SettingError(
-            f"cannot score galleries {', '.join(galleries) or 'of no name'}; "
-            f"these codes allow {', '.join(held)}."
-        )
+    held = _list_galleries(method, database, galleries)
     if queries.image.order is not None:
         protocol = replace(protocol, ordered=CANDIDATES)
-    columns: dict[tuple[str, str], Columns] = {}
-    curves: dict[tuple[str, str], LookupCurve] = {}
+    scored: Scored = {}
     both = queries.image, queries.text
-    for gallery in (name for name in held if name in galleries):
-        for direction, own, other in zip(DIRECTIONS, both, held[gallery], strict=True):
-            place = gallery, direction
-            columns[place], curves[place] = _score(
-                own, other, protocol.cutoff, progress
-            )
+    for gallery, sides in held.items():
+        for direction, own, other in zip(DIRECTIONS, both, sides, strict=True):
+            found = _score(own, other, protocol.cutoff, progress)
+            scored[gallery, direction] = found
     partners = _place_partners(queries) if "modality" in galleries else {}
-    values: dict[Key, Values] = {
-        (*place, measure): column.astype("f4")
-        for place, found in columns.items()
-        for measure, column in found.items()
-        if measure != CHANCE
-    }
-    for direction, places in partners.items():
-        for measure, column in places.recalls().items():
-            key = "modality", direction, PARTNER + measure
-            values[key] = column.astype("f4")
+    values = _list_values(scored, partners)
     ends = mean_intervals({key: without_nan(each) for key, each in values.items()})
     scores: dict[str, dict[str, DirectionScores]] = {}
-    for (gallery, direction), found in columns.items():
-        own_ends = {m: ends[gallery, direction, m] for m in found if m != CHANCE}
-        part = _average(found, curves[gallery, direction], own_ends)
+    for (gallery, direction), (columns, curve) in scored.items():
+        own_ends = {m: ends[gallery, direction, m] for m in columns if m != CHANCE}
+        part = _average(columns, curve, own_ends)
         scores.setdefault(gallery, {})[direction] = part
     partner = {}
     for direction, places in partners.items():
@@ -172,6 +168,43 @@ def score_galleries(
         {"modality": partner} if partner else {},
         values,
     )
+
+
+def _list_galleries(
+    method: str, database: CodedPairs, wanted: Sequence[str]
+) -> dict[str, tuple[Coded, Coded]]:
+    """Return what pictures and what texts search, by gallery; refuse others."""
+    held = {"modality": (database.text, database.image)}
+    if database.unified is not None:
+        held["unified"] = (database.unified, database.unified)
+    if tuple(wanted) == ("unified",) and database.unified is None:
+        raise SettingError(
+            f"{method} has no codes of whole pairs, which the gallery 'unified' needs; "
+            "score the gallery 'modality'."
+        )
+    if not set(wanted) & set(held) or not set(wanted) <= set(GALLERIES):
+        raise SettingError(
+            f"cannot score galleries {', '.join(wanted) or 'of no name'}; "
+            f"these codes allow {', '.join(held)}."
+        )
+    return {name: held[name] for name in held if name in wanted}
+
+
+def _list_values(
+    scored: Scored, partners: Mapping[str, PartnerPlaces]
+) -> dict[Key, Values]:
+    """Return every query's own scores by gallery, direction and measure."""
+    values = {
+        (*place, measure): column.astype("f4")
+        for place, (columns, _) in scored.items()
+        for measure, column in columns.items()
+        if measure != CHANCE
+    }
+    for direction, places in partners.items():
+        for measure, column in places.recalls().items():
+            key = "modality", direction, PARTNER + measure
+            values[key] = column.astype("f4")
+    return values
 
 
 def _score(

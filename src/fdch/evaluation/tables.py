@@ -16,6 +16,9 @@ _LATEX = {
 }
 
 
+PLACES = 4  # digits after the point
+
+
 @dataclass(frozen=True)
 class Spread:
     """A mean over several runs, with their standard deviation."""
@@ -29,9 +32,14 @@ class Spread:
         deviation = statistics.stdev(values) if len(values) > 1 else None
         return cls(statistics.fmean(values), deviation)
 
+    def text(self, places: int = PLACES) -> str:
+        """Write both with as many digits after the point."""
+        shown = f"{self.mean:.{places}f}"
+        deviation = "" if self.deviation is None else f" ± {self.deviation:.{places}f}"
+        return shown + deviation
+
     def __str__(self) -> str:
-        shown = f"{self.mean:.4f}"
-        return shown if self.deviation is None else f"{shown} ± {self.deviation:.4f}"
+        return self.text()
 
 
 def mean_known(values: Iterable[float | None]) -> float | None:
@@ -56,10 +64,11 @@ class Table:
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    places: int = PLACES  # digits after the point
 
     def text(self) -> str:
         """Align the columns for a terminal: names left, figures right."""
-        shown = [self.header, *([_format(cell) for cell in row] for row in self.rows)]
+        shown = [self.header, *(tuple(map(self._format, row)) for row in self.rows)]
         columns = list(zip(*shown, strict=True))
         widths = [max(map(len, column)) for column in columns]
         names = [self._has_names(index) for index in range(len(columns))]
@@ -94,9 +103,9 @@ class Table:
                 *(f"% {note}" for note in self.notes),
                 rf"\begin{{tabular}}{{{kinds}}}",
                 r"\toprule",
-                _latex_row(self.header),
+                self._latex_row(self.header),
                 r"\midrule",
-                *(_latex_row(row) for row in self.rows),
+                *map(self._latex_row, self.rows),
                 r"\bottomrule",
                 r"\end{tabular}",
             ]
@@ -107,7 +116,7 @@ class Table:
 
     def _repr_html_(self) -> str:
         def line(cells: Iterable[Cell], tag: str) -> str:
-            shown = (f"<{tag}>{escape(_format(cell))}</{tag}>" for cell in cells)
+            shown = (f"<{tag}>{escape(self._format(cell))}</{tag}>" for cell in cells)
             return f"<tr>{''.join(shown)}</tr>"
 
         rows = [line(self.header, "th"), *(line(row, "td") for row in self.rows)]
@@ -117,27 +126,26 @@ class Table:
     def _has_names(self, index: int) -> bool:
         return any(isinstance(row[index], str) for row in self.rows)
 
+    def _format(self, cell: Cell) -> str:
+        if cell is None:
+            return "-"
+        if isinstance(cell, Spread):
+            return cell.text(self.places)
+        return f"{cell:.{self.places}f}" if isinstance(cell, float) else str(cell)
 
-def _format(cell: Cell) -> str:
-    if cell is None:
-        return "-"
-    return f"{cell:.4f}" if isinstance(cell, float) else str(cell)
+    def _latex_row(self, row: Sequence[Cell]) -> str:
+        return " & ".join(map(self._latex_cell, row)) + r" \\"
+
+    def _latex_cell(self, cell: Cell) -> str:
+        if isinstance(cell, Spread):
+            return f"${self._format(cell).replace('±', chr(92) + 'pm')}$"
+        if isinstance(cell, str):
+            return latex_text(cell)
+        return "--" if cell is None else self._format(cell)
 
 
 def _halves(cell: Cell) -> tuple[Cell, Cell]:
     return (cell.mean, cell.deviation) if isinstance(cell, Spread) else (cell, None)
-
-
-def _latex_row(row: Sequence[Cell]) -> str:
-    return " & ".join(map(_latex_cell, row)) + r" \\"
-
-
-def _latex_cell(cell: Cell) -> str:
-    if isinstance(cell, Spread):
-        return f"${str(cell).replace('±', chr(92) + 'pm')}$"
-    if isinstance(cell, str):
-        return latex_text(cell)
-    return "--" if cell is None else _format(cell)
 
 
 def latex_text(text: str) -> str:

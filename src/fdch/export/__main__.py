@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fdch.errors import FdchError
-from fdch.export.writing import export_run
+from fdch.export.onnx_files import export_run
 from fdch.runs.run import open_run
 from fdch.training.context import Context
 

@@ -33,7 +33,7 @@ def image_features(graph: Graph, network: FeatureNetwork, pixels: str) -> str:
 
 
 def _efficientnet(graph: Graph, network: EfficientNetLite, planes: str) -> str:
-    planes = _scaled(graph, planes, 127, 128)
+    planes = _scale(graph, planes, 127, 128)
     planes = _convolution_norm(graph, network.stem, planes)
     for block in network.blocks:
         assert isinstance(block, Block)
@@ -58,7 +58,7 @@ def _convolution_norm(graph: Graph, layer: ConvolutionNorm, planes: str) -> str:
 
 
 def _small(graph: Graph, network: SmallNetwork, planes: str) -> str:
-    planes = _scaled(graph, planes, 127.5, 64)
+    planes = _scale(graph, planes, 127.5, 64)
     layers = iter(network.layers)
     for row in ROWS:
         convolution, norm, _ = next(layers), next(layers), next(layers)
@@ -125,7 +125,7 @@ def _convolution(
     )
 
 
-def _scaled(graph: Graph, planes: str, middle: float, scale: float) -> str:
+def _scale(graph: Graph, planes: str, middle: float, scale: float) -> str:
     centred = graph.add("Sub", planes, graph.constant(np.float32(middle)))
     return graph.add("Div", centred, graph.constant(np.float32(scale)))
 

@@ -26,6 +26,15 @@ from fdch.data.pictures.images import ImageFeatures, Images, Pictures
 from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
 from fdch.errors import DamagedRun, DataError, MissingExtra, RunError
+from fdch.export.ports import (
+    MAX_BITS,
+    MAX_SIDE,
+    Port,
+    image_ports,
+    read_size,
+    require_ports,
+    text_ports,
+)
 from fdch.machine import usable_cores
 from fdch.runs.run_files import read_versioned
 
@@ -33,6 +42,8 @@ FORMAT = 1
 MANIFEST = "export.json"
 SIDES = ("image", "text", "pair")
 MAX_GRAPH_BYTES = 2**31
+MAX_NAME = 500
+MAX_REASON = 500  # characters of ONNX Runtime's messages
 AGAIN = "Export the run again."
 # so small that activations stay in a processor's cache
 PICTURES_AT_A_TIME = 4
@@ -88,15 +99,15 @@ class ExportedModel:
         graphs: Mapping[str, bytes],
         threads: int | None = None,
     ) -> None:
-        self.method = str(manifest["method"])
-        self.fingerprint = str(manifest["model"])
-        self.bits = int(manifest["bits"])
+        self.method = str(manifest["method"])[:MAX_NAME]
+        self.fingerprint = str(manifest["model"])[:MAX_NAME]
+        self.bits = read_size(manifest, "bits", MAX_BITS)
         image, text = manifest["image"], manifest["text"]
-        width = int(text["width"])
+        width, takes_pixels = read_size(text, "width"), image["input"] == "pixels"
         self.inputs = ExportedInputs(
-            image_network=str(image["network"]),
-            image_width=int(image["width"]),
-            size=int(image["size"]) if image["input"] == "pixels" else None,
+            image_network=str(image["network"])[:MAX_NAME],
+            image_width=read_size(image, "width"),
+            size=read_size(image, "size", MAX_SIDE) if takes_pixels else None,
             vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
             text_width=width,
         )
@@ -106,6 +117,8 @@ class ExportedModel:
         self._sessions = {
             side: _session(graph, wanted[side]) for side, graph in graphs.items()
         }
+        for side, session in self._sessions.items():
+            require_ports(side, session, self._ports(side), self.bits)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -160,8 +173,6 @@ class ExportedModel:
         self, images: NDArray[Any], texts: csr_array
     ) -> NDArray[np.float32]:
         """Return real outputs of whole pairs, (n, bits), for unified codes."""
-        if "pair" not in self._sessions:
-            raise DataError(f"'{self.method}' has no unified codes.")
         return self._run(
             "pair",
             (
@@ -173,9 +184,32 @@ class ExportedModel:
     def _run(
         self, side: str, feeds: Iterator[dict[str, NDArray[Any]]]
     ) -> NDArray[np.float32]:
-        session = self._sessions[side]
-        parts = [session.run(None, feed)[0] for feed in feeds]
+        if side not in self._sessions:
+            what = "unified codes" if side == "pair" else f"codes of {side}s"
+            raise DataError(f"the export of '{self.method}' has no {what}.")
+        parts = [self._run_part(side, feed) for feed in feeds]
         return np.concatenate([np.zeros((0, self.bits), np.float32), *parts])
+
+    def _run_part(
+        self, side: str, feed: dict[str, NDArray[Any]]
+    ) -> NDArray[np.float32]:
+        shape = len(next(iter(feed.values()))), self.bits
+        try:
+            [found] = self._sessions[side].run(None, feed)
+            if found.shape != shape:
+                raise ValueError(f"it gives outputs {found.shape}, not {shape}")
+        except Exception as problem:  # ONNX Runtime raises many kinds
+            reason = str(problem)[:MAX_REASON]
+            raise DamagedRun(f"{side}.onnx cannot be run: {reason}. {AGAIN}") from None
+        return np.asarray(found)
+
+    def _ports(self, side: str) -> list[Port]:
+        """Return what the graph of a side takes."""
+        inputs = self.inputs
+        images = image_ports(inputs.size, inputs.image_width)
+        takes_words = inputs.vocabulary is not None
+        texts = text_ports(takes_words, inputs.text_width, inputs.static_width)
+        return {"image": images, "text": texts, "pair": images + texts}[side]
 
     def _image_feed(self, images: NDArray[Any]) -> dict[str, NDArray[Any]]:
         name = "features" if self.inputs.size is None else "pixels"
@@ -202,7 +236,7 @@ class ExportedModel:
 def _read_graph(folder: Path, side: str, about: Mapping[str, Any]) -> bytes:
     """Read a side's graph, if it is the one that was written."""
     if side not in SIDES:
-        raise ValueError(f"it has an unknown side {side!r}")
+        raise ValueError(f"it has an unknown side {side[:MAX_NAME]!r}")
     path = folder / f"{side}.onnx"  # by its side: no name leads elsewhere
     if not path.is_file():
         raise DamagedRun(f"'{path}' is missing. {AGAIN}")
@@ -242,4 +276,5 @@ def _session(graph: bytes, threads: int) -> Any:
             graph, options, providers=["CPUExecutionProvider"]
         )
     except Exception as problem:  # ONNX Runtime raises many kinds
-        raise ValueError(f"a graph cannot be loaded: {problem}") from problem
+        reason = str(problem)[:MAX_REASON]
+        raise ValueError(f"a graph cannot be loaded: {reason}") from problem

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple, cast, get_args
 
 from fdch.errors import DataError, SettingError, suggestion
-from fdch.index.storage.catalogue.items import Value, as_number, spelled
+from fdch.index.cells import Value, as_number, write_cell
 from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Condition
 
 TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
@@ -88,10 +88,16 @@ def compare_dates(cell: Period, operator: str, wanted: Period) -> bool:
 
 
 def read_truth(value: Value) -> bool | None:
-    """Read true, false, yes, no, 1 or 0, in capitals or not; None for all else."""
+    """Read true, false, yes, no, 1 or 0, in capitals or not; None for all else.
+
+    >>> read_truth("Yes"), read_truth("1.0"), read_truth("2")
+    (True, True, None)
+    """
     if isinstance(value, str):
-        is_digit = value in ("0", "1")
-        return value == "1" if is_digit else _TRUTHS.get(value.lower())
+        number = as_number(value)
+        if number is None:
+            return _TRUTHS.get(value.lower())
+        value = number
     return bool(value) if value in (0, 1) else None
 
 
@@ -167,7 +173,7 @@ def describe_column(cells: Iterable[tuple[str, Cell]]) -> ColumnFacts | None:
             kind = type_of(value), read_truth(value) is not None
             some = kept.setdefault(kind, [])
             if len(some) < MAX_LISTED:
-                some.append((id, value, spelled(cell)))
+                some.append((id, value, write_cell(cell)))
     type = find_type(counts)
     if type is None:
         return None
@@ -188,7 +194,7 @@ def _values(cells: Iterable[Cell]) -> Iterator[Value]:
     """Return cells as filters keep them; the empty ones are left out."""
     for cell in cells:
         if cell is not None:
-            text = spelled(cell)
+            text = write_cell(cell)
             number = as_number(text)
             yield text if number is None else number
 
@@ -259,7 +265,7 @@ def check_condition(condition: Condition, type: ColumnType) -> None:
 
 def nearest_meaning(column: str, operator: str, value: str, type: ColumnType) -> str:
     """Write the condition that was probably meant; nothing where none comes near."""
-    read = {"number": _meant_number, "date": _meant_date, "boolean": _meant_truth}[type]
+    read = {"number": _guess_number, "date": _guess_date, "boolean": _guess_truth}[type]
     if between := _BETWEEN.fullmatch(value.strip()):
         low, high = read(between[1]) or between[1], read(between[2]) or between[2]
         if all(as_number(end) is not None or read_date(end) for end in (low, high)):
@@ -272,10 +278,10 @@ def strip_quotes(text: str) -> str:
     return text.strip("'\"“”„‘’ ")
 
 
-def _meant_number(text: str) -> str:
+def _guess_number(text: str) -> str:
     """Find the number in a text with a decimal comma, spaces, a currency or a unit.
 
-    >>> _meant_number("12,50 €"), _meant_number("1,000"), _meant_number("cheap")
+    >>> _guess_number("12,50 €"), _guess_number("1,000"), _guess_number("cheap")
     ('12.50', '1000', '')
     """
     text = strip_quotes(text.replace("\N{MINUS SIGN}", "-"))
@@ -294,10 +300,10 @@ def _meant_number(text: str) -> str:
     return number if as_number(number) is not None else ""
 
 
-def _meant_date(text: str) -> str:
+def _guess_date(text: str) -> str:
     """Find the date in a text that has it in another order or form.
 
-    >>> _meant_date("1.5.2024"), _meant_date("May 2024"), _meant_date("2024/5/1")
+    >>> _guess_date("1.5.2024"), _guess_date("May 2024"), _guess_date("2024/5/1")
     ('2024-05-01', '2024-05', '2024-05-01')
     """
     if read_date(stripped := strip_quotes(text)):
@@ -317,7 +323,7 @@ def _meant_date(text: str) -> str:
     return date if read_date(date) else ""
 
 
-def _meant_truth(text: str) -> str:
+def _guess_truth(text: str) -> str:
     known = {"ja": "true", "on": "true", "off": "false", "nein": "false"}
     known |= {"y": "true", "t": "true", "n": "false", "f": "false"}
     stripped = strip_quotes(text.lower())

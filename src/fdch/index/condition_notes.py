@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from fdch.index.cells import as_number
 from fdch.index.column_types import (
     KINDS,
     nearest_meaning,
@@ -12,7 +13,6 @@ from fdch.index.column_types import (
     strip_quotes,
 )
 from fdch.index.conditions import write_condition
-from fdch.index.storage.catalogue.items import as_number
 from fdch.index.store import ColumnType, Condition
 
 MAX_VALUES = 1000  # that are compared with one that no item has

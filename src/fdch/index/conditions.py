@@ -110,7 +110,7 @@ def _parts(text: str) -> tuple[str, str, str]:
     """Return the column, the operator and what follows it."""
     named = _NAMED.fullmatch(text)
     if named:
-        return _unquoted(text, named[1]), named[2], named[3]
+        return _unquote(text, named[1]), named[2], named[3]
     listed, written = _IN.search(text), _OPERATOR.search(text)
     # whichever operator comes first is the condition's
     if listed and (written is None or listed.end() < written.start()):
@@ -129,10 +129,10 @@ def _value(text: str, given: str) -> str:
     given = given.strip()
     if not given:
         raise _wrong(text)
-    return _unquoted(text, given) if _QUOTED.fullmatch(given) else given
+    return _unquote(text, given) if _QUOTED.fullmatch(given) else given
 
 
-def _unquoted(text: str, quoted: str) -> str:
+def _unquote(text: str, quoted: str) -> str:
     try:
         value: str = json.loads(quoted, strict=False)
     except ValueError:
@@ -168,10 +168,10 @@ def _refuse_odd(text: str, column: str, operator: str, rest: str) -> None:
         if rest[0] == "(" and rest[-1] == ")":
             raise _wrong(text, f"'{column} in {rest[1:-1].strip()}'")
         if column.lower().endswith(" not"):
-            raise _wrong(text, _meant(text))
+            raise _wrong(text, _guess_condition(text))
         return
     if rest[0] in _SIGN or column[-1:] in (*_SIGN, "*"):
-        raise _wrong(text, _meant(text))
+        raise _wrong(text, _guess_condition(text))
     if rest[0] in _QUOTES and rest[-1] in _QUOTES and len(rest) > 2:
         raise _wrong(text, f"'{column}{operator}\"{rest[1:-1]}\"'")
     if joined := _JOINED.fullmatch(rest):
@@ -196,7 +196,7 @@ def _several(first: str, other: str, *, is_any: bool) -> str:
     return ""
 
 
-def _meant(text: str) -> str:
+def _guess_condition(text: str) -> str:
     """Write the condition that a text comes nearest to; nothing where there is none."""
     if found := _BETWEEN.fullmatch(text):
         column, low, high = found.groups()
@@ -220,7 +220,7 @@ def _meant(text: str) -> str:
 
 
 def _wrong(text: str, meant: str | None = None) -> SettingError:
-    meant = _meant(text) if meant is None else meant
+    meant = _guess_condition(text) if meant is None else meant
     hint = f"; did you mean {meant}?" if meant and len(meant) < 300 else "."
     return SettingError(
         f"'{text[:100]}' is not a condition{hint} Write 'column=value', with !=, <, "

@@ -98,10 +98,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class Facets:
-    """How many of the items that fulfil conditions have each value.
+    """How many of the items that a search can return have each value.
 
     Args:
-        items: How many items fulfil all conditions.
+        items: How many items there are.
         columns: The most frequent values of each column, with their counts. Of a
             column's values, conditions on that column itself rule out none; those on
             labels count for labels, too.
@@ -163,18 +163,20 @@ class WordQuery:
         words: As `index/storage/catalogue/word_table.py` splits texts.
         weight: Bits by which an item is nearer whose text matches all of them.
         radius: The largest Hamming distance of an item that matches; None for any.
+        also: Other words that match in place of some of them.
     """
 
     words: tuple[str, ...]
     weight: float
     radius: int | None = None
+    also: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What was found for one query: nearest first, ties in order of insertion.
 
-    Where the caller chose among the candidates, in the order chosen.
+    With a `Choose`, in its order instead.
 
     Args:
         ids: Of the items found.
@@ -186,7 +188,8 @@ class Answer:
         vectors: Of the items found; None where the store has none.
         shares: Of the query's words that each matches, 0 to 1; None where no words
             were matched.
-        words: Of the query, those that count: a word of most texts does not.
+        words: Of the query, those that count, by the form in which texts hold them. A
+            word of most texts does not count.
     """
 
     ids: tuple[str, ...]
@@ -196,7 +199,7 @@ class Answer:
     items: tuple[Item | None, ...] | None = None
     vectors: Vectors | None = None
     shares: NDArray[np.float64] | None = None
-    words: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)
 
     def take(self, places: NDArray[np.intp]) -> "Answer":
         """Return some of the items found, in another order."""
@@ -204,7 +207,7 @@ class Answer:
         return Answer(
             tuple(self.ids[place] for place in places),
             self.distances[places],
-            Codes(self.codes.packed[places], self.codes.bits),
+            self.codes.take(places),
             self.scanned,
             None if items is None else tuple(items[place] for place in places),
             None if vectors is None else vectors[places],
@@ -262,6 +265,12 @@ class CodeStore(Protocol):
     def words_obstacle(self) -> str:
         """Say why items cannot be found by the words of their texts, "" if they can."""
 
+    def holds_words(self, words: Sequence[str]) -> list[bool]:
+        """Return for each word of a `WordQuery` whether a text has it in some form.
+
+        None has where there is a `words_obstacle`.
+        """
+
     def __len__(self) -> int:
         """Count the items."""
 
@@ -282,39 +291,27 @@ class CodeStore(Protocol):
     def codes(self, ids: Sequence[str]) -> Codes:
         """Return the codes of items; DataError names ids that are not there."""
 
-    def known(self, ids: Sequence[str]) -> Known:
+    def fetch(self, ids: Sequence[str]) -> Known:
         """Return items, codes and vectors as of one moment; all must be there."""
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Return ids and codes of at most so many items, drawn at random if it can."""
 
-    def nearest(
+    def search(
         self,
         queries: Codes,
-        k: int,
+        k: int | None = None,
+        radius: int | None = None,
         where: Sequence[Condition] = (),
         choose: Choose | None = None,
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
-        """Find for each query the k nearest items that fulfil all conditions.
+        """Find for each query the nearest items that fulfil all conditions.
 
+        They are the k nearest, all within the radius, or the k nearest within it.
         With `choose`, these are candidates among which it chooses. With `words`, one
-        to each query, the best k of those that match them are candidates too; only
-        where there is no `words_obstacle`.
-        """
-
-    def within(
-        self,
-        queries: Codes,
-        radius: int,
-        where: Sequence[Condition] = (),
-        most: int | None = None,
-        choose: Choose | None = None,
-        words: Sequence[WordQuery] | None = None,
-    ) -> list[Answer]:
-        """Find for each query all items within the radius, or the nearest of them.
-
-        `words` have a radius of their own.
+        to each query, the best k of those that match them are candidates too, within
+        a radius of their own; only where there is no `words_obstacle`.
         """
 
     def contents(self, most: int = 20) -> Contents:
@@ -325,8 +322,13 @@ class CodeStore(Protocol):
         where: Sequence[Condition] = (),
         most: int = 20,
         near: tuple[Codes, int] | None = None,
+        words: WordQuery | None = None,
     ) -> Facets:
-        """Count values of items that fulfil conditions, within a radius of a code."""
+        """Count values of items that fulfil conditions.
+
+        With `near`, of those within a radius of a code; with `words`, of those whose
+        texts match one that counts, only where there is no `words_obstacle`.
+        """
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""

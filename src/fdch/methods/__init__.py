@@ -10,7 +10,8 @@ from fdch.errors import SettingError, suggestion
 if TYPE_CHECKING:
     from fdch.methods._base import HashMethod
 
-__all__ = ["find_name", "load", "names"]
+__all__ = ["DEFAULT", "find_name", "load", "names"]
+DEFAULT = "fdch_plus"  # what commands train where no method is named
 
 
 def names() -> list[str]:

@@ -14,11 +14,12 @@ from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images, as_texts
 from fdch.data.pairs import PairedSet, require_pairs
 from fdch.errors import NotFitted, SettingError
-from fdch.methods._ranges import Settings, require_not_negative
-from fdch.methods._space import SearchSpace
+from fdch.methods._settings.checks import Settings, require_not_negative
+from fdch.methods._settings.space import SearchSpace
 from fdch.progress import Progress, show_bars
 from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import AUTO, STATIC, WORDS, Inputs
+from fdch.training.saved_arrays import require_numbers
 from fdch.training.saved_inputs import inputs_from_arrays, inputs_to_arrays
 
 if TYPE_CHECKING:
@@ -31,21 +32,13 @@ PICTURES_AT_A_TIME = 512  # as pixels: 77 MB at 224 x 224
 
 @dataclass(frozen=True)
 class About:
-    """Where a method comes from and what it needs.
+    """Where a method comes from and what it needs."""
 
-    Args:
-        paper: Title, authors, venue and year.
-        supervision: What it learns from, such as "labels" or "pairs only".
-        unified: Whether it has one code for a whole pair.
-        image_input: "pictures or features", or "features".
-        uses_unlabelled: Whether pairs without labels teach it too; it then learns
-            from labels where there are any.
-    """
-
-    paper: str
-    supervision: str
-    unified: bool
-    image_input: str
+    paper: str  # title, authors, venue and year
+    supervision: str  # what it learns from, such as "labels" or "pairs only"
+    unified: bool  # whether it has one code for a whole pair
+    image_input: str = "pictures or features"  # or "features"
+    # whether pairs without labels teach it too, beside labels where there are any
     uses_unlabelled: bool = False
 
     @property
@@ -60,17 +53,11 @@ class About:
 
 
 class PairSum(NamedTuple):
-    """Outputs of pairs as the sum of a function of each side.
+    """Outputs of pairs as the sum of a function of each side."""
 
-    Args:
-        image: Of the image features.
-        text: Of the text.
-        threshold: What is taken off the sum, (bits,) or one number.
-    """
-
-    image: object
-    text: object
-    threshold: Array | float = 0.0
+    image: object  # of the image features
+    text: object  # of the text
+    threshold: Array | float = 0.0  # what is taken off the sum, (bits,) or one number
 
 
 @dataclass(eq=False, repr=False)
@@ -237,6 +224,7 @@ class HashMethod(Settings, ABC):
 
     def restore(self, state: Mapping[str, Array], context: Context = PLAIN) -> Self:
         """Load what `state` returned, in place of `fit`."""
+        require_numbers(state)
         inputs = inputs_from_arrays(state, self.image_weights, context)
         self._load_state(inputs, state, context)
         self._inputs = inputs  # type: ignore[misc]

@@ -17,8 +17,8 @@ from torch import nn
 from fdch.data.fitting import split_static
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import Array, HashMethod
-from fdch.methods._ranges import require_by_names
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.checks import require_by_names
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.networks import image as image_networks
 from fdch.networks.device import Precision, choose_precision
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
@@ -54,7 +54,8 @@ class DeepMethod(HashMethod):
         text_hidden: Hidden units of the text networks.
         batch_size: Pairs in a batch.
         pairwise: Compare a batch with all training pairs ("exact") or with a random
-            4,096 of them ("sampled"); "auto" samples beyond 20,000 pairs.
+            4,096 of them ("sampled": the gradient is unbiased, but for that of the
+            neighbour term); "auto" samples beyond 20,000 pairs.
         epoch_scale: Factor on the number of epochs, given or usual.
         optimizer: "adamw" or "sgd".
         learning_rate: Rate of the first epoch, of each stage where there are two.
@@ -63,11 +64,11 @@ class DeepMethod(HashMethod):
         initialization: Of new layers: "torch", "he", or "normal" for N(0, 0.01²).
         standardize: Scale image and static text features by training mean and
             deviation; not those of an image network without weights.
-        image_dropout: Share of image features dropped while training; "auto"
-            chooses by how much they say about the labels.
-        word_dropout: Share of words dropped while training; "auto" as for images.
-        static_dropout: Share of static text features dropped while training; "auto"
-            as for images.
+        image_dropout: Share of image features dropped while training; by
+            default chosen by how much they say about the labels.
+        word_dropout: Share of words dropped while training; chosen as for images.
+        static_dropout: Share of static text features dropped while training;
+            chosen as for images.
         finetune: Train the image network too, instead of freezing it.
         precision: With `finetune`, the arithmetic of the image network: "float32",
             "bfloat16", or "auto" for bfloat16 on an accelerator of NVIDIA's alone.
@@ -204,15 +205,8 @@ class DeepMethod(HashMethod):
     ) -> AnyStage:
         """Train a stage, and go on with the image network where it is tuned.
 
-        Args:
-            build: Makes the stage for some inputs of the training pairs.
-            training: The training pairs.
-            epochs: As set, and the usual number.
-            context: Device, progress and checkpoints.
-            weight_decay: Of its networks; None for the method's own.
-
-        Returns:
-            The stage as it ended.
+        `build` makes the stage for some inputs of the training pairs; epochs are those
+        set, and the usual number. Returns the stage as it ended.
         """
         decay = self.weight_decay if weight_decay is None else weight_decay
         stage = build(training)

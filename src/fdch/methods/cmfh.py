@@ -16,10 +16,14 @@ from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About, Array, HashMethod, PairSum
-from fdch.methods._ranges import require_not_negative, require_positive, require_share
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.checks import (
+    require_not_negative,
+    require_positive,
+    require_share,
+)
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.progress import Update
-from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred
+from fdch.training.closed_form import LinearMap, Matrix, Ridge, centre
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.randomness import derive_seed
@@ -58,7 +62,6 @@ class CMFH(HashMethod):
         "Ding et al., CVPR 2014",
         supervision="pairs only",
         unified=True,
-        image_input="pictures or features",
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "release": {"start": "release", "max_iterations": 25, "tolerance": 0.0}
@@ -102,8 +105,8 @@ class CMFH(HashMethod):
         validation: PairedSet | None,
         context: Context,
     ) -> None:
-        image, image_mean = centred(inputs.images(pairs.images, context))
-        text, text_mean = centred(inputs.texts(pairs.texts))
+        image, image_mean = centre(inputs.images(pairs.images, context))
+        text, text_mean = centre(inputs.texts(pairs.texts))
         found = self._factorize((image, text), context)
         shares = found.shares()
         # V of the training pairs has mean 0, as the views have: no threshold
@@ -179,10 +182,8 @@ class Weights:
 class Factorization:
     """One factor V of two views X, with bases U (X ≈ VU) and predictors P (V ≈ XP).
 
-    Args:
-        views: Centred rows of both sides, (n, d1) and (n, d2).
-        weights: Of the objective's terms.
-        V: Where to start, (n, bits); P starts as its regression.
+    The views are centred rows of both sides, (n, d1) and (n, d2). V, (n, bits), is
+    where to start; P starts as its regression.
     """
 
     def __init__(

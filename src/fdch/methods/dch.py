@@ -2,7 +2,7 @@
 
 Learning Discriminative Binary Codes for Large-scale Cross-modal Retrieval,
 Xu, Shen, Yang, Shen and Li, IEEE Transactions on Image Processing, 2017.
-Codes that a linear classifier tells apart by label, and that linear hash functions
+Codes that a linear classifier separates by label, and that linear hash functions
 of both modalities predict.
 """
 
@@ -16,11 +16,11 @@ from scipy.sparse import csr_array
 
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
-from fdch.methods._ranges import require_not_negative, require_positive
+from fdch.methods._settings.checks import require_not_negative, require_positive
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.methods._shallow import ShallowMethod
-from fdch.methods._space import Range, SearchSpace
 from fdch.progress import Update
-from fdch.training.closed_form import LinearMap, Matrix, Ridge, centred, signs
+from fdch.training.closed_form import LinearMap, Matrix, Ridge, centre, signs
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.randomness import derive_seed
@@ -56,7 +56,6 @@ class DCH(ShallowMethod):
         "Retrieval, Xu et al., TIP 2017",
         supervision="labels",
         unified=False,
-        image_input="pictures or features",
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "release": {"bstep": "relaxed", "prediction_weight": 0.0}
@@ -116,7 +115,7 @@ class View(NamedTuple):
     @classmethod
     def fit(cls, rows: NDArray[Any] | csr_array, ridge: float) -> "View":
         """Centre and factor the rows, (n, d)."""
-        X, mean = centred(rows)
+        X, mean = centre(rows)
         return cls(mean, Ridge(X, ridge))
 
     def predict(self, B: Matrix) -> Matrix:

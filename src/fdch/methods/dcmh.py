@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import DeepMethod
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.objectives.reduction import Reduction, WeightedSum
 from fdch.training.alternating import AlternatingStage, AlternatingWeights
 from fdch.training.batches import TrainingPairs
@@ -53,7 +53,7 @@ class DCMH(DeepMethod):
         reduction: "per_term" or "paper": see `objectives/reduction.py`.
         quantization_weight: γ.
         balance_weight: η.
-        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
+        epochs: Passes over the training pairs; by default 60, or more on small data.
     """
 
     reduction: Reduction = "per_term"
@@ -65,7 +65,6 @@ class DCMH(DeepMethod):
         paper="Deep Cross-Modal Hashing, Jiang and Li, CVPR 2017",
         supervision="labels",
         unified=False,
-        image_input="pictures or features",
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import DeepMethod
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.objectives.pairwise import shares_label
 from fdch.objectives.proxies import packing_threshold, proxy_loss, unrelated_loss
 from fdch.objectives.reduction import add_weighted
@@ -39,7 +39,7 @@ class DSPH(DeepMethod):
 
     Args:
         unrelated_weight: α, weight of pushing items apart that share no label.
-        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
+        epochs: Passes over the training pairs; by default 60, or more on small data.
     """
 
     unrelated_weight: float = 0.8
@@ -50,7 +50,6 @@ class DSPH(DeepMethod):
         "Retrieval, Huo et al., IEEE TCSVT 2023 (re-implemented on our inputs)",
         supervision="labels",
         unified=False,
-        image_input="pictures or features",
     )
     search_space: ClassVar[SearchSpace] = {
         **DeepMethod.search_space,
@@ -75,13 +74,9 @@ class DSPH(DeepMethod):
 class ProxyLoss(nn.Module):
     """The loss of DSPH, with the proxies that it learns.
 
-    Encoding needs no proxies, so that they are not saved with the method.
-
-    Args:
-        Y: Labels of all training pairs, 0 or 1, (n, classes).
-        bits: Length of the codes.
-        unrelated_weight: α.
-        generator: Where the first proxies are drawn from.
+    Labels Y are those of all training pairs, 0 or 1, (n, classes). The first proxies
+    are drawn from the generator. Encoding needs none, so that they are not saved with
+    the method.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ from fdch.errors import SettingError
 from fdch.files import fingerprint
 from fdch.methods._base import About, Array
 from fdch.methods._deep import DeepMethod
-from fdch.methods._settings import identifying
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.assignments import identifying
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.methods.dcmh import RELEASED
 from fdch.networks.fusion import FusionNetwork, PairNetwork
 from fdch.objectives.reduction import Reduction, WeightedSum
@@ -30,6 +30,7 @@ from fdch.training import batches
 from fdch.training.batches import TrainingPairs
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
+from fdch.training.saved_arrays import take
 from fdch.training.two_stage import (
     FusionStage,
     FusionWeights,
@@ -61,8 +62,8 @@ class FDCH(DeepMethod):
         imitation_weight: γ, stage 2.
         label_weight: β, stage 2.
         modality_balance_weight: α, stage 2.
-        stage_one_epochs: Epochs of stage 1; "auto" for 40, or more on small data.
-        stage_two_epochs: Epochs of stage 2; "auto" for 60, or more on small data.
+        stage_one_epochs: Epochs of stage 1; by default 40, or more on small data.
+        stage_two_epochs: Epochs of stage 2; by default 60, or more on small data.
     """
 
     fusion_width: int = 512
@@ -83,7 +84,6 @@ class FDCH(DeepMethod):
         paper="Fusion-supervised Deep Cross-modal Hashing, Wang et al., arXiv 2019",
         supervision="labels",
         unified=True,
-        image_input="pictures or features",
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {
@@ -222,4 +222,5 @@ class FDCH(DeepMethod):
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         super()._load_state(inputs, state, context)
-        self._stage_one_task = state["stage_one_task"].tobytes().decode()
+        task = take(state, "stage_one_task", None, kind="u")
+        self._stage_one_task = task.tobytes().decode()

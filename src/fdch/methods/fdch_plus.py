@@ -24,9 +24,10 @@ from torch import Tensor, nn
 
 from fdch.data.pairs import PairedSet
 from fdch.errors import SettingError
+from fdch.index.store import MAX_VECTOR_BYTES
 from fdch.methods._base import About, Array
-from fdch.methods._ranges import require_positive
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.checks import require_positive
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.methods.fdch import FDCH
 from fdch.objectives.contrastive import contrastive_loss
 from fdch.objectives.label_likelihood import label_likelihood
@@ -48,6 +49,7 @@ from fdch.training.pair_ordering import (
     choose_rows,
     choose_weights,
 )
+from fdch.training.saved_arrays import take
 from fdch.training.two_stage import ModalityWeights
 
 
@@ -62,13 +64,13 @@ class FDCHPlus(FDCH):
         contrastive_weight: Weight of finding the other half of a pair in stage 2.
         contrastive_temperature: What cosines are divided by there.
         label_bytes: Bytes per item that describe its labels; 0 for none.
-        label_epochs: Epochs of their networks; "auto" for 40, or more on small data.
+        label_epochs: Epochs of their networks; by default 40, or more on small data.
         pair_bytes: Bytes per item that distinguish it from others; 0 for none.
         pair_width: Outputs of their networks, which are quantised to these bytes.
-        pair_epochs: Epochs of their networks; "auto" for 60, or more on small data.
-        shared_weight: Weight of shared labels in the ranking; codes weigh 1. "auto"
-            takes the best on validation pairs, or 1 if these are fewer than 100.
-        pair_weight: Weight of likeness in the ranking. "auto" takes the best on
+        pair_epochs: Epochs of their networks; by default 60, or more on small data.
+        shared_weight: Weight of shared labels in the ranking; codes weigh 1. By
+            default the best on validation pairs, or 1 if these are fewer than 100.
+        pair_weight: Weight of likeness in the ranking; by default the best on
             validation pairs, by labels and partners, or 0.5 if these are fewer than
             100.
         pair_decay: Decay of the weights of these networks.
@@ -116,6 +118,11 @@ class FDCHPlus(FDCH):
                 raise SettingError(
                     f"{name} must be 0 or more; got {getattr(self, name)}."
                 )
+        if self.label_bytes + self.pair_bytes > MAX_VECTOR_BYTES:
+            raise SettingError(
+                f"an index keeps {MAX_VECTOR_BYTES:,} bytes an item beside its code; "
+                f"got label_bytes={self.label_bytes} and pair_bytes={self.pair_bytes}."
+            )
 
     @property
     def bytes_per_item(self) -> int:
@@ -131,12 +138,11 @@ class FDCHPlus(FDCH):
     @property
     def chosen(self) -> Mapping[str, str | float]:
         """What the last `fit` chose for settings that were left to the data."""
-        weights = self.ordering.weights
-        found = dict(super().chosen)
-        if self.pair_weight is None and self.pair_bytes:
-            found["pair_weight"] = weights.pairs
-        if self.shared_weight is None and self.label_bytes:
-            found["shared_weight"] = weights.labels
+        ordering, found = self.ordering, dict(super().chosen)
+        if self.pair_weight is None and len(ordering.pair_books):
+            found["pair_weight"] = ordering.weights.pairs
+        if self.shared_weight is None and len(ordering.label_books):
+            found["shared_weight"] = ordering.weights.labels
         return found
 
     @property
@@ -163,7 +169,7 @@ class FDCHPlus(FDCH):
                 inputs, self._classes, generator
             )
         if self.pair_bytes:
-            # a hidden layer over images would learn the pairs by heart
+            # a hidden layer over images would memorise the pairs
             networks["pair_image"] = self._image_network(
                 inputs, self.pair_width, generator, 0, self.pair_image_dropout
             )
@@ -307,17 +313,18 @@ class FDCHPlus(FDCH):
     def _load_state(
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
-        self._classes = int(state["classes"][0])
+        self._classes = int(take(state, "classes", 1, kind="i")[0])
         super()._load_state(inputs, state, context)
-        self._ordering = PairOrdering.from_arrays(self._networks, state)
+        labels = (self.label_bytes, self._classes) if self._classes else (0, 0)
+        self._ordering = PairOrdering.from_arrays(
+            self._networks, state, labels, (self.pair_bytes, self.pair_width)
+        )
 
 
 class PairLoss(nn.Module):
     """The contrastive loss between the two halves of each pair in a batch.
 
-    Args:
-        temperature: What cosines are divided by.
-        pull: Weight of the distance of outputs to -1 or +1, for codes.
+    `pull` weighs the distance of outputs to -1 or +1, for codes.
     """
 
     def __init__(self, temperature: float, pull: float = 0.0) -> None:
@@ -337,8 +344,7 @@ class PairLoss(nn.Module):
 class LabelLoss(nn.Module):
     """The likelihood of each pair's labels, by each modality.
 
-    Args:
-        Y: Labels of all training pairs, or how probable they are, (n, classes).
+    Y are the labels of all training pairs, or how probable they are, (n, classes).
     """
 
     def __init__(self, Y: Tensor) -> None:

@@ -21,20 +21,21 @@ from sklearn.preprocessing import normalize
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError, SettingError
 from fdch.methods._base import About, Array, HashMethod
-from fdch.methods._ranges import require_not_negative
+from fdch.methods._settings.checks import require_positive
+from fdch.methods._settings.space import Choice, Range, SearchSpace
 from fdch.methods._shallow import SIDES
-from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import (
     LinearMap,
     Matrix,
     Whitening,
     cca_directions,
-    centred,
+    centre,
 )
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.randomness import derive_seed
+from fdch.training.saved_arrays import take, take_positive
 from fdch.training.shallow.anchors import Rows, kmeans_centroids, squared_distances
 from fdch.training.shallow.median_hash import MedianHash
 
@@ -51,14 +52,14 @@ class LCMH(HashMethod):
 
     Args:
         centroids: m, k-means centroids of each side; at least twice the bits.
-        nearest: s, centroids that an item keeps weights of; 0 keeps all.
+        nearest: s, centroids that an item keeps weights of; None for all.
         constraint: What keeps projections apart: "whiten", uncorrelated outputs
             of variance 1 on each side; "orth", orthonormal weights, which favours
             directions that hardly vary.
     """
 
     centroids: int = 300
-    nearest: int = 0
+    nearest: int | None = None
     constraint: Literal["whiten", "orth"] = "whiten"
 
     about: ClassVar[About] = About(
@@ -66,11 +67,10 @@ class LCMH(HashMethod):
         "al., ACM MM 2013 (a reconstruction: no code of the authors is known)",
         supervision="pairs only",
         unified=False,
-        image_input="pictures or features",
     )
     search_space: ClassVar[SearchSpace] = {
         "centroids": Range(300, 900, log=True),
-        "nearest": Range(0, 50),
+        "nearest": Choice((None, 3, 10, 30)),
         "constraint": Choice(("whiten", "orth")),
     }
 
@@ -82,7 +82,10 @@ class LCMH(HashMethod):
                 f"{self.bits} bits need at least {2 * self.bits} centroids; "
                 f"got {self.centroids}."
             )
-        require_not_negative(self, "nearest")
+        if self.nearest == 0:  # how runs of version 0.2 say all
+            self.nearest = None
+        if self.nearest is not None:
+            require_positive(self, "nearest")
 
     def image_outputs(self, images: Array) -> NDArray[np.float32]:
         """Return the projected weights of images minus the training medians."""
@@ -111,7 +114,7 @@ class LCMH(HashMethod):
             )
             context.progress(Update("centroids", done, len(SIDES), "side"))
         weights = {side: self._assign[side](given[side]) for side in SIDES}
-        P, means = zip(*(centred(weights[side]) for side in SIDES), strict=True)
+        P, means = zip(*(centre(weights[side]) for side in SIDES), strict=True)
         found = projections((P[0], P[1]), self.bits, self.constraint)
         self._hash = {
             side: MedianHash.fit(LinearMap(W, mean), weights[side])
@@ -150,15 +153,17 @@ class SoftAssignment:
     Args:
         centroids: Centroids in rows, (m, d), of items of length 1.
         width: τ.
-        nearest: Centroids that an item keeps weights of; 0 keeps all.
+        nearest: Centroids that an item keeps weights of; None for all.
     """
 
     centroids: Matrix
     width: float
-    nearest: int = 0
+    nearest: int | None = None
 
     @classmethod
-    def fit(cls, rows: Rows, most: int, nearest: int, seed: int) -> "SoftAssignment":
+    def fit(
+        cls, rows: Rows, most: int, nearest: int | None, seed: int
+    ) -> "SoftAssignment":
         """Find centroids, and take a quarter of the mean squared distance as τ."""
         unit = normalize(rows.astype(np.float64))
         centroids = kmeans_centroids(unit, most, seed)
@@ -174,7 +179,7 @@ class SoftAssignment:
         distances = squared_distances(unit, self.centroids)
         distances -= distances.min(axis=1, keepdims=True)  # so that one weight is 1
         weights = np.exp(distances / -self.width)
-        if 0 < self.nearest < weights.shape[1]:
+        if self.nearest is not None and self.nearest < weights.shape[1]:
             least = np.partition(weights, -self.nearest, axis=1)[:, -self.nearest]
             weights[weights < least[:, None]] = 0
         return weights / weights.sum(axis=1, keepdims=True)
@@ -188,16 +193,11 @@ class SoftAssignment:
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, Array], name: str, columns: int, nearest: int
+        cls, arrays: Mapping[str, Array], name: str, columns: int, nearest: int | None
     ) -> "SoftAssignment":
         """Take what `to_arrays` gave; arrays of another shape are a ValueError."""
-        centroids, width = arrays[f"{name}.centroids"], arrays[f"{name}.width"]
-        if centroids.ndim != 2 or centroids.shape[1] != columns:
-            raise ValueError(
-                f"{name}.centroids has shape {centroids.shape}; expected {columns} "
-                "columns"
-            )
-        return cls(centroids, float(width[0]), nearest)
+        centroids = take(arrays, f"{name}.centroids", None, columns)
+        return cls(centroids, take_positive(arrays, f"{name}.width"), nearest)
 
 
 def projections(
@@ -205,16 +205,10 @@ def projections(
 ) -> tuple[Matrix, Matrix]:
     """Return W1 and W2 of least ‖P1W1 - P2W2‖² under a constraint.
 
-    Projections that do not vary on one of the sides agree perfectly and tell
-    nothing, as those of the all-ones vectors: they are left out.
-
-    Args:
-        P: Centred weights of both sides, (n, m1) and (n, m2).
-        bits: How many are wanted.
-        constraint: "whiten" or "orth".
-
-    Returns:
-        Weights, (m1, bits) and (m2, bits), those that agree best first.
+    P holds the centred weights of both sides, (n, m1) and (n, m2); W are (m1, bits) and
+    (m2, bits), those that agree best first. Projections that do not vary on one of the
+    sides agree perfectly and say nothing, as those of the all-ones vectors: they are
+    left out.
     """
     # weights are of the order of 1, and so is their round-off of 1e-16
     if any(part.std() < 1e-12 for part in P):

@@ -19,13 +19,14 @@ from sklearn.decomposition import PCA
 
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About, Array, HashMethod
-from fdch.methods._ranges import require_positive, require_share
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.checks import require_positive, require_share
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import Matrix
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.randomness import derive_seed
+from fdch.training.saved_arrays import take
 from fdch.training.shallow.sparse_coding import bounded_dictionary, sparse_codes
 
 
@@ -63,7 +64,6 @@ class LSSH(HashMethod):
         "Zhou et al., SIGIR 2014",
         supervision="pairs only",
         unified=True,
-        image_input="pictures or features",
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "release": {"sparsity": 0.2, "text_weight": 0.5, "link_weight": 1.0}
@@ -143,23 +143,19 @@ class LSSH(HashMethod):
     ) -> None:
         self._image = Preparation.from_arrays(state, "image", inputs.image_width)
         self._text = Preparation.from_arrays(state, "text", inputs.text_width)
-        self._factors = SparseFactors(
-            state["D"], state["R"], state["U"], self.text_weight, self.link_weight
-        )
-        self._factors.require_shapes(self.bits, self._image.width, self._text.width)
+        D = take(state, "D", None, self._image.width)
+        R = take(state, "R", len(D), self.bits)
+        U = take(state, "U", self.bits, self._text.width)
+        self._factors = SparseFactors(D, R, U, self.text_weight, self.link_weight)
+        self._factors.latent(np.zeros((1, U.shape[1])), np.zeros(1))  # can be solved
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Rows centred, led onto principal components if any, and of length 1.
+    """Rows centred, led onto principal components if any, and of length 1."""
 
-    Args:
-        mean: Training mean, (d,).
-        basis: Principal components, (d, p); None keeps all columns.
-    """
-
-    mean: Matrix
-    basis: Matrix | None
+    mean: Matrix  # training mean, (d,)
+    basis: Matrix | None  # principal components, (d, p); None keeps all columns
 
     @classmethod
     def of_images(cls, images: Array, components: int, seed: int) -> Self:
@@ -196,41 +192,26 @@ class Preparation:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Array], name: str, width: int) -> Self:
         """Take what `to_arrays` gave; arrays of another width are a ValueError."""
-        mean, basis = arrays[f"{name}.mean"], arrays.get(f"{name}.basis")
-        if mean.shape != (width,) or (basis is not None and len(basis) != width):
-            raise ValueError(f"{name}.mean has shape {mean.shape}; expected ({width},)")
-        return cls(mean, basis)
+        key = f"{name}.basis"
+        basis = take(arrays, key, width, None) if key in arrays else None
+        return cls(take(arrays, f"{name}.mean", width), basis)
 
 
 @dataclass
 class SparseFactors:
-    """The dictionary D, the link R and the basis U, improved in turn.
+    """The dictionary D, the link R and the basis U, improved in turn."""
 
-    Args:
-        D: Image dictionary, (atoms, p).
-        R: Link from sparse codes to latent factors, (atoms, bits).
-        U: Text basis, (bits, words).
-        text_weight: μ.
-        link_weight: γ.
-    """
-
-    D: Matrix
-    R: Matrix
-    U: Matrix
-    text_weight: float
-    link_weight: float
+    D: Matrix  # image dictionary, (atoms, p)
+    R: Matrix  # link from sparse codes to latent factors, (atoms, bits)
+    U: Matrix  # text basis, (bits, words)
+    text_weight: float  # μ
+    link_weight: float  # γ
 
     def improve(self, X: Matrix, T: Matrix, S: Matrix, sparsity: float) -> Matrix:
-        """Go once through all five steps.
+        """Go once through all five steps; return new sparse codes, (n, atoms).
 
-        Args:
-            X: Prepared images, (n, p).
-            T: Prepared texts, (n, words).
-            S: Sparse codes of the last round, (n, atoms).
-            sparsity: ρ.
-
-        Returns:
-            New sparse codes, (n, atoms).
+        X are prepared images, (n, p), T prepared texts, (n, words), and S the sparse
+        codes of the last round; the sparsity is ρ.
         """
         A = self.latent(T, S @ self.R)
         self.U = bounded_dictionary(A, T)
@@ -246,18 +227,9 @@ class SparseFactors:
     def latent(self, T: Matrix, linked: Matrix) -> Matrix:
         """Return the best A: (TUᵀ + (γ/μ)SR)(UUᵀ + (γ/μ)I)⁻¹, (n, bits).
 
-        Args:
-            T: Prepared texts, (n, words).
-            linked: SR, (n, bits); zero where there is no image.
+        T are prepared texts, (n, words); `linked` is SR, (n, bits), zero without an
+        image.
         """
         share = self.link_weight / self.text_weight
         system = self.U @ self.U.T + share * np.eye(len(self.U))
         return linalg.solve(system, (T @ self.U.T + share * linked).T, assume_a="pos").T
-
-    def require_shapes(self, bits: int, components: int, words: int) -> None:
-        """Refuse, by a ValueError, arrays that do not fit together."""
-        atoms = len(self.D)
-        expected = ((atoms, components), (atoms, bits), (bits, words))
-        found = (self.D.shape, self.R.shape, self.U.shape)
-        if found != expected:
-            raise ValueError(f"D, R and U have shapes {found}; expected {expected}")

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import DeepMethod
-from fdch.methods._ranges import require_positive
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.checks import require_positive
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.objectives.contrastive import contrastive_loss
 from fdch.objectives.pairwise import half_products, pairwise_loss, shares_label
 from fdch.objectives.quantization import binary, quantization_loss
@@ -43,7 +43,7 @@ class MITH(DeepMethod):
         contrastive_weight: δ, weight of InfoNCE.
         quantization_weight: γ, on the distance between outputs and codes.
         temperature: Of InfoNCE, what cosines are divided by.
-        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
+        epochs: Passes over the training pairs; by default 60, or more on small data.
     """
 
     # Chosen on validation pairs, relative to the likelihood between the modalities.
@@ -61,7 +61,6 @@ class MITH(DeepMethod):
         "inputs)",
         supervision="labels",
         unified=False,
-        image_input="pictures or features",
     )
     search_space: ClassVar[SearchSpace] = {
         **DeepMethod.search_space,
@@ -91,9 +90,7 @@ class MITH(DeepMethod):
 class BufferLoss(nn.Module):
     """The loss of MITH for outputs without tokens.
 
-    Args:
-        settings: The weights and the temperature.
-        Y: Labels of all training pairs, 0 or 1, (n, classes).
+    Labels Y are those of all training pairs, 0 or 1, (n, classes).
     """
 
     def __init__(self, settings: MITH, Y: Tensor) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fdch.methods._base import About
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.methods.dcmh import DCMH
 from fdch.training.alternating import AlternatingWeights
 
@@ -39,7 +39,6 @@ class PRDH(DCMH):
         "Yang, Deng, Liu, Liu, Tao and Gao, AAAI 2017",
         supervision="labels",
         unified=False,
-        image_input="pictures or features",
     )
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {**DCMH.presets["paper"], "decorrelation_weight": 1.0}

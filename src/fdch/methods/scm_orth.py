@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
-from fdch.methods._ranges import require_not_negative
+from fdch.methods._settings.checks import require_not_negative
+from fdch.methods._settings.space import Choice, Range, SearchSpace
 from fdch.methods._shallow import ShallowMethod
-from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import factored_svd
 from fdch.training.context import Context
@@ -52,7 +52,6 @@ class SCMOrth(ShallowMethod):
         "Maximization, Zhang and Li, AAAI 2014 (orthogonal projections)",
         supervision="labels",
         unified=False,
-        image_input="pictures or features",
     )
     search_space: ClassVar[SearchSpace] = {
         "ridge": Range(1e-7, 1.0, log=True),

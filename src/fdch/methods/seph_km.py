@@ -19,14 +19,15 @@ from scipy.sparse import csr_array
 from fdch.data.pairs import PairedSet
 from fdch.errors import DataError
 from fdch.methods._base import About, Array, PairSum
-from fdch.methods._ranges import require_not_negative, require_positive
+from fdch.methods._settings.checks import require_not_negative, require_positive
+from fdch.methods._settings.space import Choice, Range, SearchSpace
 from fdch.methods._shallow import SIDES, ShallowMethod
-from fdch.methods._space import Choice, Range, SearchSpace
 from fdch.progress import Update
 from fdch.training.closed_form import signs
 from fdch.training.context import Context
 from fdch.training.inputs import Inputs
 from fdch.training.randomness import derive_seed
+from fdch.training.saved_arrays import take
 from fdch.training.shallow.affinities import (
     SCHEDULES,
     LabelAffinities,
@@ -53,7 +54,7 @@ class SePHkm(ShallowMethod):
         anchors: Centroids in each modality.
         kernel_weight: C, penalty on the weights of the logistic regressions.
         use_prior: Take off the log-odds of each bit in unified codes, which the
-            derivation asks for and the release leaves out.
+            derivation requires and the release leaves out.
         memory_limit: Gigabytes that the pairs of training items may take.
     """
 
@@ -69,7 +70,6 @@ class SePHkm(ShallowMethod):
         "CVPR 2015 (anchors by k-means)",
         supervision="labels",
         unified=True,
-        image_input="pictures or features",
     )
     search_space: ClassVar[SearchSpace] = {
         "binary_weight": Range(1e-3, 1.0, log=True),
@@ -153,7 +153,7 @@ class SePHkm(ShallowMethod):
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         super()._load_state(inputs, state, context)
-        self._prior = state["prior"]
+        self._prior = take(state, "prior", self.bits)
 
 
 def log_odds(H: Matrix) -> Matrix:

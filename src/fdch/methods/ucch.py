@@ -18,8 +18,12 @@ from torch.nn import functional
 from fdch.data.pairs import PairedSet
 from fdch.methods._base import About
 from fdch.methods._deep import DeepMethod
-from fdch.methods._ranges import require_not_negative, require_positive, require_share
-from fdch.methods._space import Range, SearchSpace
+from fdch.methods._settings.checks import (
+    require_not_negative,
+    require_positive,
+    require_share,
+)
+from fdch.methods._settings.space import Range, SearchSpace
 from fdch.objectives.contrastive import key_loss
 from fdch.objectives.quantization import binary
 from fdch.objectives.ranking import ranking_loss
@@ -43,7 +47,7 @@ class UCCH(DeepMethod):
         negatives: K, how many keys of others are drawn; all where there are fewer.
         margin: m, by how much others of the batch are to rank below a pair.
         shift: ε, what those that do are lowered by.
-        epochs: Passes over the training pairs; "auto" for 60, or more on small data.
+        epochs: Passes over the training pairs; by default 60, or more on small data.
     """
 
     key_share: float = 0.7
@@ -59,7 +63,6 @@ class UCCH(DeepMethod):
         "2022 (re-implemented on our inputs)",
         supervision="pairs only",
         unified=False,
-        image_input="pictures or features",
     )
     search_space: ClassVar[SearchSpace] = {
         **DeepMethod.search_space,
@@ -95,13 +98,7 @@ class UCCH(DeepMethod):
 
 
 class MemoryLoss(nn.Module):
-    """The loss of UCCH, with the memory bank V whose signs are the keys.
-
-    Args:
-        settings: β, τ, δ, K, m and ε.
-        items: Training pairs.
-        bits: Length of the codes.
-    """
+    """The loss of UCCH, with the memory bank V whose signs are the keys."""
 
     V: Tensor
 

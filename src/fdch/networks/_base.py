@@ -18,7 +18,7 @@ class FeatureNetwork(nn.Module, ABC):
     name: str
     size: int
     width: int
-    revision: str = ""  # what tells features apart beside name and weights
+    revision: str = ""  # what else features depend on, beside name and weights
 
     @abstractmethod
     def forward(self, pixels: Tensor) -> Tensor:

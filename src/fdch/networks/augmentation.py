@@ -36,10 +36,8 @@ class Augmentation(nn.Module):
 def crop(planes: Tensor, draws: Tensor) -> Tensor:
     """Cut a square out of each picture, stretch it to full size, mirror every other.
 
-    Args:
-        planes: Pictures, (batch, 3, size, size).
-        draws: Of the square's side, its two places, and mirroring, each from 0 to
-            1, (batch, 4).
+    Planes are (batch, 3, size, size). Draws from 0 to 1 are of the square's side, its
+    two places, and mirroring, (batch, 4).
     """
     side = MIN_SIDE + (1 - MIN_SIDE) * draws[:, 0]
     right, down = (2 * draws[:, i] - 1 for i in (1, 2))  # from edge to edge
@@ -56,11 +54,9 @@ def crop(planes: Tensor, draws: Tensor) -> Tensor:
 
 
 def recolour(planes: Tensor, draws: Tensor) -> Tensor:
-    """Change brightness, contrast and colour of each picture.
+    """Change brightness, contrast and colour of each picture, (batch, 3, size, size).
 
-    Args:
-        planes: Pictures, (batch, 3, size, size).
-        draws: Of the three factors, each from 0 to 1, (batch, 3).
+    Draws from 0 to 1 are of the three factors, (batch, 3).
     """
     factors = 1 + RECOLOURED * (2 * draws - 1)
     brightness, contrast, colour = factors.T[:, :, None, None, None]

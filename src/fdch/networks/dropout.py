@@ -31,9 +31,7 @@ class Dropout(nn.Dropout):
 def draw_mask(shape: tuple[int, int], rate: float) -> Tensor:
     """Draw False with a probability, else True, on the processor.
 
-    Args:
-        shape: Rows and columns.
-        rate: The probability, from 0 to below 1, rounded to a 65,536th.
+    The rate is from 0 to below 1, rounded to a 65,536th.
     """
     drawn = torch.empty(math.ceil(math.prod(shape) / 4), dtype=torch.int64)
     bits = drawn.random_(-(2**63), None).view(torch.int16)  # all 64, as four numbers
@@ -43,12 +41,9 @@ def draw_mask(shape: tuple[int, int], rate: float) -> Tensor:
 class WordDropout(nn.Module):
     """Set entries to zero at random while training; do nothing otherwise.
 
-    Unlike torch's dropout the entries kept stay as they are: a text with fewer
-    words is still a text. Draws come from torch's generator, which training
-    seeds for each epoch.
-
-    Args:
-        rate: Probability that an entry is dropped.
+    Unlike torch's dropout the entries kept stay as they are: a text with fewer words is
+    still a text. Draws come from torch's generator, which training seeds for each
+    epoch.
     """
 
     def __init__(self, rate: float) -> None:

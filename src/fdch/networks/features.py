@@ -37,13 +37,10 @@ KEPT_AT_ONCE = 512
 
 
 class FeatureExtractor:
-    """A frozen image network with the cache of what it has computed.
+    """A frozen image network, by its name, with the cache of what it has computed.
 
-    Args:
-        name: One of fdch.networks.image.names().
-        weights: A file of weights; none takes the packaged ones.
-        device: Where the network runs; none chooses.
-        cache: Where features are kept; none takes the user's cache folder.
+    Without a file of weights it takes the packaged ones; without a device, the best
+    there is; without a cache, the user's cache folder.
     """
 
     def __init__(
@@ -55,19 +52,14 @@ class FeatureExtractor:
         cache: ResultCache | None = None,
     ) -> None:
         self.device = resolve_device("auto" if device is None else str(device))
-        changed = None if weights is None else _changed(weights)
-        self.network = _loaded(name, weights, changed, self.device)
+        changed = None if weights is None else _change_time(weights)
+        self.network = _load_network(name, weights, changed, self.device)
         self.cache = ResultCache() if cache is None else cache
 
     def features(
         self, images: Images, progress: Progress = silent
     ) -> NDArray[np.float32]:
-        """Return the features of all rows, (rows, width); ready ones as they are.
-
-        Args:
-            images: Rows that all have an image.
-            progress: Called with pictures as they are finished.
-        """
+        """Return the features of all rows, (rows, width); ready ones as they are."""
         if isinstance(images, ImageFeatures):
             return images.values
         pictures = _all_present(images)
@@ -204,19 +196,10 @@ def frozen_features(
     remember: bool = True,
     expected: str = "",
 ) -> NDArray[np.float32]:
-    """Return the features of all rows, loading the network only for pictures.
+    """Return features, (rows, width), loading the network only for pictures.
 
-    Args:
-        name: One of fdch.networks.image.names(); unused for ready features.
-        weights: A file of weights; none takes the packaged ones.
-        images: Rows that all have an image.
-        progress: Called with pictures as they are finished.
-        device: Where the network runs; none chooses.
-        remember: Keep the features in the user's cache folder, and look there.
-        expected: Fingerprint that the network must have; empty for any.
-
-    Returns:
-        Features, (rows, width).
+    All rows must have an image. With `remember`, features are kept in the user's cache
+    folder. `expected` is the fingerprint that the network must have; empty for any.
     """
     if isinstance(images, ImageFeatures):
         return images.values
@@ -232,7 +215,7 @@ def frozen_features(
 
 
 @lru_cache(maxsize=1)
-def _loaded(
+def _load_network(
     name: str, weights: Path | None, changed: int | None, device: torch.device
 ) -> FrozenNetwork:
     """Load a network for a device, or return the last one: queries must not wait.
@@ -243,7 +226,7 @@ def _loaded(
     return load_frozen(name, weights)
 
 
-def _changed(weights: Path) -> int | None:
+def _change_time(weights: Path) -> int | None:
     return weights.stat().st_mtime_ns if weights.exists() else None
 
 

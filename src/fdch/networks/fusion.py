@@ -11,14 +11,8 @@ from fdch.networks.text import WordBatch
 class FusionNetwork(nn.Module):
     """Z = tanh(f~ + g~) through a hidden layer to one output per bit.
 
-    The paper leaves open what follows the hidden layer; ReLU is our choice.
-
-    Args:
-        inputs: Outputs of the image and of the text network, m in the paper.
-        bits: Length of the code.
-        hidden: Width of the hidden layer.
-        initialization: How the weights are first drawn.
-        generator: Where the random numbers come from; none draws with seed 0.
+    The inputs are m in the paper, which leaves open what follows the hidden layer; ReLU
+    is our choice. Weights are drawn with seed 0 without a generator.
     """
 
     def __init__(
@@ -45,10 +39,7 @@ class FusionNetwork(nn.Module):
 class PairNetwork(nn.Module):
     """The three networks of a pair as one: gives H from its two sides.
 
-    Args:
-        image: Images to the fusion's inputs.
-        text: Texts to the fusion's inputs.
-        fusion: Both sums to one output per bit.
+    Image and text network lead to the inputs of the fusion.
     """
 
     def __init__(

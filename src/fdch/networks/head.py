@@ -25,14 +25,9 @@ Side = Literal["image", "text"]
 class Standardization(nn.Module):
     """Subtract the training mean of each feature, divide by its deviation.
 
-    Features that are never negative are pooled activations or counts, a few large
-    and most near 0; their square root is standardised instead.
-
-    Does nothing until it is fitted.
-
-    Args:
-        features: Number of features.
-        of: Which side's features they are.
+    Features that are never negative are pooled activations or counts, a few large and
+    most near 0; their square root is standardised instead. Does nothing until it is
+    fitted. `of` says which side's features they are.
     """
 
     def __init__(self, features: int, of: Side = "image") -> None:
@@ -66,7 +61,8 @@ class Standardization(nn.Module):
         """Standardise features, (batch, features)."""
         # the smallest number keeps the slope finite where no root is taken
         roots = torch.sqrt(features.clamp(min=0) + self.floor + TINY)
-        values = torch.where(self.floor > 0, roots, features)
+        has_root = (self.floor > 0).to(features.dtype)
+        values = torch.lerp(features, roots, has_root)  # one or the other
         return (values - self.mean) / self.deviation
 
 
@@ -120,16 +116,12 @@ class ImageHead(nn.Module):
 class FineTunedNetwork(nn.Module):
     """An image network trained together with the head above it.
 
-    It takes features as well, which teach the head alone.
+    It takes features as well, which teach the head alone. The precision is that of the
+    image network's arithmetic; the head computes in float32. With `augment`, pictures
+    are changed at random while training.
 
     Mean and deviation inside BatchNorm layers stay as they were learned on many
     pictures: small batches would only blur them.
-
-    Args:
-        network: Pictures to features.
-        head: Features to outputs, in float32.
-        precision: Of the image network's arithmetic.
-        augment: Change pictures at random while training.
     """
 
     def __init__(
@@ -146,9 +138,8 @@ class FineTunedNetwork(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Turn images into outputs (batch, outputs).
 
-        Args:
-            images: Pictures, uint8 (batch, size, size, 3), or features, float32
-                (batch, features).
+        Images are pictures, uint8 (batch, size, size, 3), or features, float32 (batch,
+        features).
         """
         if images.dtype != torch.uint8:
             return self.head(images)

@@ -42,7 +42,7 @@ class FrozenNetwork(nn.Module):
         self.train(False)
 
     def train(self, mode: bool = True) -> "FrozenNetwork":
-        """Stay in evaluation mode, whatever is asked of the modules around."""
+        """Stay in evaluation mode, whatever mode the modules around it are set to."""
         super().train(False)
         return self
 
@@ -82,13 +82,10 @@ def load(
     *,
     generator: torch.Generator | None = None,
 ) -> FeatureNetwork:
-    """Make an image network to train, in evaluation mode until told otherwise.
+    """Make an image network to train, in evaluation mode by default.
 
-    Args:
-        name: One of names(), or "transformers:DIR".
-        weights: A file of weights; none takes the packaged ones, or random ones
-            where no package carries any.
-        generator: Where random weights come from; none draws with seed 0.
+    Without a file of weights it takes the packaged ones, or random ones where no
+    package carries any; these are drawn with seed 0 without a generator.
     """
     generator = generator or torch.Generator().manual_seed(0)
     network = describe(name).build(weights, generator)
@@ -110,7 +107,9 @@ def load_frozen(name: str, weights: Path | None = None) -> FrozenNetwork:
 
 def require_installed(name: str) -> None:
     """Refuse a network whose weights, or what reads them, are not installed."""
-    describe(name).require()
+    require = describe(name).require
+    if require is not None:
+        require()
 
 
 def _refuse_not_finite(network: FeatureNetwork) -> None:

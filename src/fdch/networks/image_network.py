@@ -26,7 +26,7 @@ class ModuleNetwork(FeatureNetwork):
         width: Number of features it gives.
         mean: Of each colour, from 0 to 1; taken off the pixels.
         deviation: Of each colour; the pixels are divided by it.
-        revision: What tells its features apart beside its weights.
+        revision: What its features depend on beside its weights.
 
     Raises:
         SettingError: The module gives other features than (batch, width).
@@ -93,7 +93,8 @@ class ImageNetwork:
         advice: What to do where it lacks the weights that frozen use needs.
         build: Makes it, from a weights file, or without one from the packaged
             weights or else random ones drawn from the generator.
-        require: Refuses, before any work, where what it needs is not installed.
+        require: Refuses, before any work, where what it needs is not installed;
+            None where it needs nothing.
     """
 
     name: str
@@ -103,7 +104,7 @@ class ImageNetwork:
     pretrained: bool
     advice: str
     build: Callable[[Path | None, torch.Generator], FeatureNetwork]
-    require: Callable[[], object] = lambda: None
+    require: Callable[[], object] | None = None
 
     @classmethod
     def from_module(

@@ -7,6 +7,8 @@ from typing import Literal, ParamSpec, Protocol, TypeVar, runtime_checkable
 import torch
 from torch import Tensor, nn
 
+from fdch.networks.linear import Linear
+
 Initialization = Literal["normal", "he", "torch"]
 Arguments = ParamSpec("Arguments")
 Layer = TypeVar("Layer", bound=nn.Module)
@@ -19,9 +21,9 @@ class HasFanIn(Protocol):
     fan_in: int
 
 
-def linear(inputs: int, outputs: int) -> nn.Linear:
+def linear(inputs: int, outputs: int) -> Linear:
     """Make a linear layer without drawing from torch's global generator."""
-    return _without_drawing(nn.Linear, inputs, outputs)
+    return _without_drawing(Linear, inputs, outputs)
 
 
 def convolution(
@@ -36,16 +38,12 @@ def convolution(
 def initialize(
     module: nn.Module, how: Initialization, generator: torch.Generator
 ) -> None:
-    """Draw the weights of all linear, convolution and word layers of a module.
+    """Draw the weights of a module's linear, convolution and word layers, in order.
 
-    Args:
-        module: What to initialise, in place, in the order of its layers.
-        how: "normal" draws weights and biases from N(0, 0.01²), as DCMH does;
-            "he" draws weights from N(0, 2 / inputs), biases 0; "torch" draws both
-            uniformly within 1 / sqrt(inputs), as torch's linear layers do.
-        generator: Where the numbers come from, whatever the module's device.
-
-    On torch's "meta" device, where tensors have no memory, nothing is drawn.
+    "normal" draws weights and biases from N(0, 0.01²), as DCMH does; "he" draws weights
+    from N(0, 2 / inputs), biases 0; "torch" draws both as torch's linear layers do,
+    uniformly within 1 / sqrt(inputs). On torch's "meta" device, where tensors have no
+    memory, nothing is drawn.
 
     >>> layer = linear(3, 2)
     >>> initialize(layer, "he", torch.Generator().manual_seed(0))

@@ -30,10 +30,7 @@ class Scaling(NamedTuple):
 
 
 class ModelFolder:
-    """A folder that `save_pretrained` of transformers wrote.
-
-    Args:
-        name: "transformers:DIR".
+    """A folder that `save_pretrained` of transformers wrote, named "transformers:DIR".
 
     Raises:
         MissingFile: The folder, its description or its weights are not there.
@@ -62,8 +59,7 @@ class ModelFolder:
     def width(self, side: str) -> int:
         """Return the number of features of a tower, or of a model without towers.
 
-        Args:
-            side: "vision_config" or "text_config".
+        A side is "vision_config" or "text_config".
         """
         tower = getattr(self.config, side, None)
         with self._reading("config.json"):
@@ -105,11 +101,7 @@ class ModelFolder:
             )
 
     def read_scaling(self) -> Scaling:
-        """Read how the model takes pictures.
-
-        Raises:
-            DataError: The folder does not say so.
-        """
+        """Read how the model takes pictures; DataError where the folder lacks that."""
         found: Any = self._read_json("preprocessor_config.json")
         found = found or self._read_json("processor_config.json").get("image_processor")
         try:
@@ -121,7 +113,7 @@ class ModelFolder:
             ) from problem
 
     def hash_files(self, *patterns: str) -> str:
-        """Tell folders apart by the content of some of their files."""
+        """Return a hash of the content of some files, to distinguish folders."""
         files = sorted({file for each in patterns for file in self.path.glob(each)})
         return fingerprint([[file.name, checksum(file)] for file in files])
 

@@ -11,15 +11,10 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """One process's rows of a batch.
+    """One process's rows of a batch."""
 
-    Args:
-        items: Rows of the whole batch.
-        rows: Which of them are the process's own, one after the other.
-    """
-
-    items: int
-    rows: slice
+    items: int  # rows of the whole batch
+    rows: slice  # which of them are the process's own, one after the other
 
 
 _current: Share | None = None

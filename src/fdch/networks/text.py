@@ -25,21 +25,13 @@ STATIC_SCALE = 0.2
 
 
 class WordBatch(NamedTuple):
-    """Some rows of a word matrix: the non-zero entries, or all; static features.
+    """Some rows of a word matrix: the non-zero entries, or all; static features."""
 
-    Args:
-        indices: Column of each non-zero entry, (entries,).
-        offsets: Where each row begins in indices, and the end, (rows + 1,).
-        values: The non-zero entries, (entries,).
-        dense: All entries, (rows, words), instead of the others; or None.
-        static: Static features, (rows, width); or None.
-    """
-
-    indices: Tensor
-    offsets: Tensor
-    values: Tensor
-    dense: Tensor | None = None
-    static: Tensor | None = None
+    indices: Tensor  # column of each non-zero entry, (entries,)
+    offsets: Tensor  # where each row begins in indices, and the end, (rows + 1,)
+    values: Tensor  # the non-zero entries, (entries,)
+    dense: Tensor | None = None  # all entries, (rows, words), instead of the others
+    static: Tensor | None = None  # static features, (rows, width)
 
     def to(self, device: torch.device | str) -> Self:
         """Return the batch on another device."""
@@ -66,11 +58,9 @@ class WordBatch(NamedTuple):
 
 
 def sparse_rows(rows: csr_array, static: int = 0) -> WordBatch:
-    """Make a batch of rows of a matrix of words and perhaps static features.
+    """Make a batch of rows of words, with static features in the last columns.
 
-    Args:
-        rows: Numbers, (texts, words + static); few words non-zero, or all.
-        static: How many of the last columns are static features.
+    Rows are (texts, words + static); few words are non-zero, or all.
 
     >>> sparse_rows(csr_array(np.eye(2, 40)[[0, 1, 1]])).offsets.tolist()
     [0, 1, 2, 3]
@@ -140,11 +130,6 @@ class StaticLayer(nn.Module):
 
     A text has a few words and hundreds of static features; scaled down, these do not
     drown the words.
-
-    Args:
-        features: Number of static features.
-        outputs: Number of outputs.
-        dropout: Probability that a feature is left out while training.
     """
 
     def __init__(self, features: int, outputs: int, dropout: float) -> None:

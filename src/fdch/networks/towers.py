@@ -89,14 +89,10 @@ class ImageTower(nn.Module):
 
 
 class TextTower:
-    """The text side of a model: texts to features of length 1.
+    """The text side of a model on a device: texts to features of length 1.
 
     A model with two towers has features of whole texts; of others the mean over all
     tokens is taken, or the first token where the folder says so.
-
-    Args:
-        folder: The model.
-        device: Where it runs.
     """
 
     def __init__(self, folder: ModelFolder, device: torch.device) -> None:
@@ -133,11 +129,9 @@ class TextTower:
 
 
 def find_text_encoder(name: str, others: tuple[str, ...] = ()) -> TextEncoder:
-    """Look a text encoder up by its name.
+    """Look a text encoder up by its name, or by "transformers:DIR".
 
-    Args:
-        name: Of an encoder, or "transformers:DIR".
-        others: What else the setting may be, for the message.
+    `others` are what else the setting may be, for the message.
     """
     if name in REGISTERED:
         return REGISTERED[name]

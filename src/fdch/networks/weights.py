@@ -25,13 +25,10 @@ def weights_to_arrays(networks: Mapping[str, nn.Module]) -> dict[str, NDArray[An
 def load_weights(
     networks: Mapping[str, nn.Module], arrays: Arrays, device: torch.device
 ) -> None:
-    """Fill networks with what `weights_to_arrays` returned.
+    """Fill networks with what `weights_to_arrays` returned, by role and name.
 
-    Args:
-        networks: On the device "meta", without memory: sizes in a saved file may be
-            anybody's, and are checked first.
-        arrays: By role and name; others are ignored.
-        device: Where the networks will run.
+    The networks are on the device "meta", without memory: sizes in a saved file may be
+    anybody's, and are checked first.
 
     Raises:
         DamagedRun: The arrays do not fit the networks.

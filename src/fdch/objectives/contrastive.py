@@ -1,4 +1,4 @@
-"""An item is told from all others by its other half, or by its own key."""
+"""Contrastive losses: an item against all others, by its other half or its own key."""
 
 import torch
 from torch import Tensor
@@ -32,7 +32,7 @@ def key_loss(
     Args:
         F: Outputs of the batch, (b, bits).
         own: The key of each item, (b, bits).
-        others: Keys to tell it from, (k, bits).
+        others: Keys of other items, (k, bits).
         is_own: True where one of these is the item's own key all the same, (b, k);
             it is left out.
         temperature: τ, what cosines are divided by.

@@ -1,4 +1,4 @@
-"""Bits tell different things: their outputs do not vary together."""
+"""Decorrelation: the outputs of different bits do not vary together."""
 
 from torch import Tensor
 

@@ -6,9 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
+
+from fdch.networks.linear import multiply
 
 COMPARED = 2048
+TOGETHER = 16  # chances, the product of which is far from the smallest number
 
 
 def shares_label(Y: Tensor, others: Tensor) -> Tensor:
@@ -21,7 +23,7 @@ def shares_label(Y: Tensor, others: Tensor) -> Tensor:
     Returns:
         S, (b, n), built on the fly so that no n x n matrix is ever held.
     """
-    return (Y @ others.T).clamp_(max=1)  # the number of shared labels, up to 1
+    return multiply(Y, others).clamp_(max=1)  # the number of shared labels, up to 1
 
 
 def log_odds(Y: Tensor) -> float:
@@ -46,7 +48,7 @@ def half_products(F: Tensor, G: Tensor) -> Tensor:
     Eq. 6 prints the inner product without the half that its own gradients
     (Eq. 11 and 12) need; it is halved here too.
     """
-    return (F / 2) @ G.T
+    return multiply(F / 2, G)
 
 
 def suppose_similarity(H: Tensor, others: Tensor, shift: float = 0.0) -> Tensor:
@@ -87,16 +89,29 @@ def pairwise_loss(theta: Tensor, S: Tensor, shift: float = 0.0) -> Tensor:
     return _Likelihood.apply(theta, S, shift)  # type: ignore[no-untyped-call]
 
 
+def sum_of_logs(chances: Tensor) -> Tensor:
+    """Sum the logarithms of numbers from 1/2 to 1: of a product of 16 in one go.
+
+    >>> float(sum_of_logs(torch.full((5, 7), 0.5)) / math.log(2))
+    -35.0
+    """
+    many = chances.numel() // TOGETHER * TOGETHER
+    most, few = chances.flatten().tensor_split([many])
+    return most.view(TOGETHER, -1).prod(dim=0).log().sum() + few.log().sum()
+
+
 class _Likelihood(torch.autograd.Function):
     """Written out, because torch keeps and passes over several (b, n) more."""
 
     @staticmethod
     def forward(ctx: Any, theta: Tensor, S: Tensor, shift: float) -> Tensor:
         shifted = theta + shift
-        # softplus stays finite where log(1 + exp(theta)) overflows
-        total = functional.softplus(shifted).sum() - (S * shifted).sum()
-        ctx.save_for_backward(shifted.sigmoid_().sub_(S))
-        return total
+        chances = shifted.sigmoid()
+        # log(1 + exp(x)) = max(x, 0) - log(sigmoid(|x|)), which never overflows
+        surely = sum_of_logs(torch.maximum(chances, 1 - chances))
+        apart = shifted.relu().addcmul_(S, shifted, value=-1)
+        ctx.save_for_backward(chances.sub_(S))
+        return apart.sum() - surely
 
     @staticmethod
     @once_differentiable

@@ -45,6 +45,7 @@ def write_report(path: Path, run: Run, evaluation: Evaluation) -> None:
         plots={
             "lookup": lookup_plot(scores),
             "reliability": reliability_plot(evaluation.reliability),
+            "lists": reliability_plot(evaluation.reliability, by_lists=True),
         },
         version=__version__,
     )

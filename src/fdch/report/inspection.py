@@ -16,6 +16,7 @@ from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
 from fdch.index.column_types import describe_column
+from fdch.index.decimal_commas import read_decimal_commas
 from fdch.index.store import ColumnFacts
 from fdch.report.render import show_pair, write_page
 
@@ -64,7 +65,8 @@ class Inspection:
     with_image: int  # those with a picture or image features
     with_text: int  # those with a text
     with_label: int  # those with a label
-    trainable: int  # those with all three
+    trainable: int  # those with a picture and a text
+    supervised: int  # those of them with a label
     skipped: tuple[tuple[str, str], ...]  # rows left out, with their reasons
     labels: dict[str, int]  # how many pairs have each label, most frequent first
     labels_per_pair: Range | None  # over all pairs
@@ -77,6 +79,13 @@ class Inspection:
     picture_bytes: Range | None  # over the same sample
     duplicates: dict[str, Duplicates]  # by side: "pictures" and "texts"
     columns: dict[str, ColumnFacts]  # further ones, for filters and display
+
+    @property
+    def training(self) -> str:
+        """How many pairs methods can learn from, in words."""
+        if self.supervised == self.trainable:
+            return f"{self.trainable:,} fit for training"
+        return f"{self.trainable:,} fit for training, {self.supervised:,} with a label"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values by name."""
@@ -104,7 +113,8 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
         with_image=int(image.sum()),
         with_text=int(text.sum()),
         with_label=int(labelled.sum()),
-        trainable=int((image & text & labelled).sum()),
+        trainable=int((image & text).sum()),
+        supervised=int((image & text & labelled).sum()),
         skipped=tuple((row.name, row.reason) for row in pairs.skipped),
         labels={pairs.label_names[i]: int(counts[i]) for i in order},
         labels_per_pair=Range.of(pairs.labels.sum(axis=1, dtype=np.int64)),
@@ -120,7 +130,7 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
         },
         columns={
             name: facts
-            for name, cells in pairs.columns.items()
+            for name, cells in read_decimal_commas(pairs.columns).items()
             if (facts := describe_column(zip(map(str, pairs.ids), cells, strict=True)))
         },
     )

@@ -68,20 +68,29 @@ def lookup_plot(scores: Scores) -> str:
     return page_svg("lookup", "Precision over recall of hash lookup", (5.0, 3.6), draw)
 
 
-def reliability_plot(reliability: Mapping[str, Mapping[str, Reliability]]) -> str:
-    """Draw the share of relevant results over the stated probability."""
+def reliability_plot(
+    reliability: Mapping[str, Mapping[str, Reliability]], by_lists: bool = False
+) -> str:
+    """Draw the share of relevant results over the stated probability.
+
+    A point stands for results that are about as probable, or for lists of results.
+    """
 
     def draw(figure: "Figure") -> None:
         axes = figure.add_subplot()
         axes.plot((0, 1), (0, 1), color=INK, linewidth=1, linestyle=":", label="exact")
         for gallery, direction, part in flatten(reliability):
-            _line(axes, [point[:2] for point in part.curve], gallery, direction)
+            points = part.lists if by_lists else part.curve
+            _line(axes, [point[:2] for point in points], gallery, direction)
         axes.set(xlabel="stated probability", ylabel="share relevant")
         axes.set(xlim=(0, 1.02), ylim=(0, 1.02))
         axes.legend(loc="upper left", fontsize=9)
 
+    name = "lists" if by_lists else "reliability"
     label = "Share of relevant results over their stated probability"
-    return page_svg("reliability", label, (5.0, 3.6), draw)
+    return page_svg(
+        name, f"{label}, by queries" if by_lists else label, (5.0, 3.6), draw
+    )
 
 
 def _line(axes: "Axes", points: Any, gallery: str, direction: str) -> None:

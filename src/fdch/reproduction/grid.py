@@ -91,7 +91,8 @@ class Grid:
         for score in self.scores:
             for measure, spread in score.measures.items():
                 key = score.gallery, score.direction, score.bits, measure
-                found[key] = max(_round(spread), found.get(key, 0.0))
+                better = min if MEASURES[measure].is_rank else max
+                found[key] = better(_round(spread), found.get(key, _round(spread)))
         return found
 
 
@@ -150,10 +151,10 @@ def build_grid(recipe: Recipe, found: Reproduction) -> Grid:
 
 def _average(runs: Sequence[Scores], gallery: str, direction: str) -> dict[str, Spread]:
     """Return the mean and deviation over seeds, by measure."""
-    means = [run.means() for run in runs]
+    measures = [run.measures() for run in runs]
     found = {}
-    for measure in MEASURES if means else ():
-        values = [each.get((gallery, direction, measure)) for each in means]
+    for measure in MEASURES if measures else ():
+        values = [each.get((gallery, direction, measure)) for each in measures]
         known = [value for value in values if value is not None]
         if len(known) == len(runs):
             found[measure] = Spread.of(known)

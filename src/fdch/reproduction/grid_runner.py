@@ -20,7 +20,14 @@ from fdch.evaluation import Scores
 from fdch.files import fingerprint
 from fdch.methods.fdch import FDCH
 from fdch.progress import Progress, silent
-from fdch.reproduction.cells import RUN, Record, State, clear, drop_run, previous_record
+from fdch.reproduction.cell_records import (
+    RUN,
+    Record,
+    State,
+    clear,
+    drop_run,
+    previous_record,
+)
 from fdch.reproduction.study import Cell, Study
 from fdch.runs.pipeline import fit_and_score, identify_training, save_training
 from fdch.runs.preparation import TrainingData, require_ready

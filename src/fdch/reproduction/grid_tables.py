@@ -8,6 +8,8 @@ from fdch.evaluation.tables import Cell, Table, latex_text
 from fdch.reproduction.grid import SECTIONS, Grid, Score
 from fdch.reproduction.recipe import SOURCE, label
 
+MEANS = tuple(name for name, measure in MEASURES.items() if not measure.is_rank)
+
 
 def score_rows(grid: Grid) -> Table:
     """Lay out every score in a row of its own, with all measures."""
@@ -24,14 +26,14 @@ def score_rows(grid: Grid) -> Table:
             "yes" if grid.is_best(score, "map") else "no",
             *(
                 end
-                for measure in MEASURES
+                for measure in MEANS
                 for end in score.intervals.get(measure, (None, None))
             ),
         )
         for score in grid.scores
     ]
     header = ("method", "gallery", "authors_gallery", "direction", "bits", *MEASURES)
-    limits = (f"{measure}_{end}" for measure in MEASURES for end in ("low", "high"))
+    limits = (f"{measure}_{end}" for measure in MEANS for end in ("low", "high"))
     return Table((*header, "chance", "published", "best", *limits), tuple(rows))
 
 

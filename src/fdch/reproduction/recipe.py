@@ -13,6 +13,7 @@ ALL = "all"
 LABELS = {
     "fdch_i": "FDCH-I",
     "fdch_ii": "FDCH-II",
+    "fdch_plus": "FDCH+",
     "scm_orth": "SCM_orth",
     "scm_seq": "SCM_seq",
     "seph_km": "SePH_km",
@@ -83,8 +84,8 @@ def choose(
 def label(method: str) -> str:
     """Write a method's name as its paper does.
 
-    >>> label("seph_km"), label("cmfh")
-    ('SePH_km', 'CMFH')
+    >>> label("seph_km"), label("fdch_plus"), label("cmfh")
+    ('SePH_km', 'FDCH+', 'CMFH')
     """
     return LABELS.get(method, method.upper())
 

@@ -9,7 +9,7 @@ from fdch.errors import DataError, RunError, SettingError
 from fdch.evaluation import Scores
 from fdch.files import make_folder
 from fdch.progress import Progress, Update, silent
-from fdch.reproduction.cells import Record, drop_run
+from fdch.reproduction.cell_records import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of

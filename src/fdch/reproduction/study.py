@@ -9,11 +9,15 @@ from typing import Any, Self
 from fdch import methods
 from fdch.data.pairs import Broken
 from fdch.data.readers.columns import AS_NAMED, Layout
-from fdch.data.splits import SplitSizes
+from fdch.data.split_drawing import SplitSizes
 from fdch.errors import FdchError, SettingError, suggestion
 from fdch.methods._base import HashMethod
 from fdch.methods._deep import DeepMethod
-from fdch.methods._settings import configure, parse_assignments, setting_names
+from fdch.methods._settings.assignments import (
+    configure,
+    parse_assignments,
+    setting_names,
+)
 from fdch.methods.fdch import FDCH
 from fdch.reproduction.recipe import Recipe
 from fdch.tuning.settings_file import SettingsFile

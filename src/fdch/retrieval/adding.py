@@ -1,6 +1,7 @@
 """Add pairs to a store: join them with known halves, encode them, write them."""
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+import filecmp
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,11 @@ from fdch.training.context import PLAIN, Context
 
 WORDS_SHOWN = 20
 NOTHING_TO_ENCODE = "it has no picture and no known word"
+_OTHER_ITEM = (
+    "the data has no ids, so that row {id} would replace another item that the index "
+    "has as '{id}'. Say which column has the ids: --columns id=NAME, or ids= in "
+    "Python. If the row is to replace that item, remove the item first."
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ def add_parts(
                 items[row] = _join(items[row], half) if merge else items[row]
         if part.numbered:
             _refuse_other_items(store, items, encoded.codes)
+        elif part.named_by_path:
+            _refuse_other_pictures(store, items)
         added = store.add(items, *encoded) if items else Added(0, 0)
         yield AddedPairs(added.new, added.replaced, joined, skipped)
 
@@ -231,26 +239,56 @@ def _refuse_other_items(store: CodeStore, items: list[Item], codes: Codes) -> No
     there = [row for row, item in enumerate(known) if item is not None]
     if not there:
         return
-    before = store.known([items[row].id for row in there])
+    before = store.fetch([items[row].id for row in there])
     for row, item, code in zip(there, before.items, before.codes.packed, strict=True):
         new = items[row]
         is_same = new.text == item.text and _is_same_picture(new.image, item.image)
         if new.text is None and new.image is None:
             is_same = is_same and np.array_equal(codes.packed[row], code)
         if not is_same:
+            raise DataError(_OTHER_ITEM.format(id=new.id))
+
+
+def refuse_other_codes(store: CodeStore, ids: Sequence[str], codes: Codes) -> None:
+    """Refuse to give items other codes by rows whose ids are only their numbers."""
+    items = store.items(ids)
+    there = [row for row, item in enumerate(items) if item is not None]
+    if not there:
+        return
+    known = store.codes([ids[row] for row in there])
+    is_other = (known.packed != codes.packed[there]).any(axis=1)
+    if is_other.any():
+        raise DataError(_OTHER_ITEM.format(id=ids[there[is_other.argmax()]]))
+
+
+def _refuse_other_pictures(store: CodeStore, items: list[Item]) -> None:
+    """Refuse to replace other pictures by those that have their paths in a folder."""
+    known = store.items([item.id for item in items])
+    for new, item in zip(items, known, strict=True):
+        if item is None or item.image is None or new.image is None:
+            continue
+        if not _is_same_picture(new.image, item.image):
             raise DataError(
-                f"the data has no ids, so that row {new.id} would replace another "
-                f"item that the index has as '{new.id}'. Say which column has the "
-                "ids: --columns id=NAME, or ids= in Python. If the row is to replace "
-                "that item, remove the item first."
+                f"'{new.image}' would replace '{item.image}', another picture that "
+                f"the index has as '{new.id}': pictures of a folder are named by their "
+                "paths in it. Rename the new one, or list the pictures in a table with "
+                "ids of its own. If it is to replace that item, remove the item first."
             )
 
 
 def _is_same_picture(new: str | None, known: str | None) -> bool:
-    """Return whether two paths are the same, or the file has moved to the new one."""
+    """Return whether two paths are the same, or the file was moved or copied.
+
+    A file that cannot be read may be another one.
+    """
     if new is None or known is None or new == known:
         return new == known
-    return Path(new).name == Path(known).name and not Path(known).exists()
+    if Path(new).name != Path(known).name:
+        return False
+    try:
+        return not Path(known).is_file() or filecmp.cmp(new, known, shallow=False)
+    except OSError:
+        return False
 
 
 def _lacks_half(pairs: PairedSet) -> NDArray[np.bool_]:

@@ -99,8 +99,8 @@ class Sorting:
         notes = []
         if is_cut:
             notes.append(
-                f"sorted by '{self.column}' are the {len(found):,} nearest of "
-                f"{items:,} items; conditions or a smaller radius let in fewer."
+                f"only the {len(found):,} nearest of {items:,} items are sorted by "
+                f"'{self.column}'; conditions or a smaller radius let in fewer."
             )
         if left := len(keyed) - len(there):
             notes.append(

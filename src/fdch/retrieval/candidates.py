@@ -34,7 +34,7 @@ Places = NDArray[np.intp]
 class Pool(NamedTuple):
     """What the first items of an order were chosen from."""
 
-    is_all: bool  # whether no other item fulfils the conditions
+    is_all: bool  # whether the answer has all items that fulfil the conditions
     nearest: float = 0.0  # the smallest score, items to leave out aside
     farthest: float = 0.0  # no item outside has a smaller score
     # the distance of the last candidates, where others as near must be ordered too
@@ -99,18 +99,17 @@ class Candidates:
 
         def choose(query: int, *candidates: Any) -> Places:
             row = rows[query]
-            places, pools[row] = self._choose(row, radius, limit, *candidates)
+            places, pool = self._choose(row, radius, limit, *candidates)
+            kept = places
             # all may be needed where some are not probable enough
-            if count is None or self.params.min_probability is not None:
-                return places
-            return places[: count + len(self.without[row])]
+            if count is not None and self.params.min_probability is None:
+                kept = places[: count + len(self.without[row])]
+            is_all = pool.is_all and len(kept) == len(places)
+            pools[row] = pool._replace(is_all=is_all)
+            return kept
 
         chooser = None if self.order is None and self.fusion is None else choose
-        if radius is not None:
-            answers = self.store.within(codes, radius, where, limit, chooser, words)
-        else:
-            assert limit is not None
-            answers = self.store.nearest(codes, limit, where, chooser, words)
+        answers = self.store.search(codes, limit, radius, where, chooser, words)
         for at, each in enumerate(answers if chooser is None else ()):
             choose(at, each.distances, each.codes, None, None)
         return [(each, pools[row]) for row, each in zip(rows, answers, strict=True)]
@@ -146,11 +145,12 @@ class Candidates:
             if end == len(nearest) and not is_all and fused[last] == distances[last]:
                 tied = int(distances[last])
             first = nearest[:end]
-            some = None if vectors is None else vectors[first]
-            far: NDArray[Any] = order.distances(row, codes[first], some)
+            some = None if vectors is None else vectors.take(first, axis=0)
+            far: NDArray[Any] = order.distances(row, codes.take(first), some)
+            places = np.argsort(far, kind="stable")
             if fusion is not None and shares is not None:
-                far = fusion.fuse_order(distances[first], far, shares[first])
-            nearest[:end] = first[np.argsort(far, kind="stable")]
+                places = fusion.arrange(distances[first], far, shares[first])
+            nearest[:end] = first[places]
         is_self = left_out > 0 and len(distances) > 1 and distances[0] == 0
         near = float(self.score(row, distances, codes, shares)[int(is_self) :].min())
         farthest = float(fused[last])

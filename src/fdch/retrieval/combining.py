@@ -88,7 +88,7 @@ def _encode_parts(
     known = [each for each in query.avoid if vocabulary and vocabulary.reads(each)]
     if known:
         yield add(-AVOID_WEIGHT, encode_text_queries(encoder, known))
-    _, codes, vectors = store.known(query.ids)
+    _, codes, vectors = store.fetch(query.ids)
     ordering, first = find_ordering(encoder), len(query.like)
     order = None
     if vectors is not None and ordering is not None:

@@ -1,6 +1,7 @@
 """Which program encodes queries: torch, or ONNX Runtime."""
 
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
@@ -15,8 +16,10 @@ from fdch.data.cache import EXPORTS, default_folder
 from fdch.errors import RunError
 from fdch.export.model import ExportedModel
 from fdch.retrieval.index import Index
+from fdch.retrieval.ordering import find_ordering
 from fdch.runs.run import Run
 
+logger = logging.getLogger(__name__)
 TORCH, ONNX = "torch", "onnx"
 
 
@@ -29,14 +32,18 @@ def open_encoder(index: Index, name: str | Path) -> ExportedModel | None:
     """
     if name == TORCH:
         return None
-    if name == ONNX:
-        return _open_own_export(index)
-    return ExportedModel.open(name)
+    found = _open_own_export(index) if name == ONNX else ExportedModel.open(name)
+    if index.store.vector_bytes and find_ordering(found) is None:
+        logger.warning(
+            "this encoder makes codes only: results are not ordered by the vectors of "
+            "the index, as they are with --encoder torch."
+        )
+    return found
 
 
 def export_queries(run: Run) -> ExportedModel:
     """Export what encodes queries, in memory: the image side and the text side."""
-    from fdch.export.writing import graphs, manifest
+    from fdch.export.onnx_files import graphs, manifest
 
     found = graphs(run.method, ("image", "text"))
     return ExportedModel(manifest(run, found), found)

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
@@ -15,6 +16,7 @@ from fdch.data.pairs import Broken, PairedSet, require_broken, require_pairs
 from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration.model import Calibration
 from fdch.index.column_types import find_types, require_typed_columns
+from fdch.index.decimal_commas import read_decimal_commas
 from fdch.index.opening import create_store, open_store, require_folder, store_info
 from fdch.index.store import (
     CodeStore,
@@ -26,7 +28,7 @@ from fdch.index.store import (
 )
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
-from fdch.retrieval.adding import AddedPairs, add_parts
+from fdch.retrieval.adding import AddedPairs, add_parts, refuse_other_codes
 from fdch.retrieval.ordering import vector_bytes
 from fdch.retrieval.params import DEFAULT_K, SearchParams, Where
 from fdch.runs.code_files import read_encoded
@@ -168,15 +170,19 @@ class Index:
         A pair gets its unified code where the method has one, else that of its
         picture; a single picture or text its own. A row whose id is known replaces
         that item; where ids are only row numbers, it may replace only the same text
-        and picture. Where it lacks a side that the item has, it is joined with it;
-        with `merge` it then keeps the item's labels and cells that it lacks itself.
+        and picture, and where they are paths in a folder, the same picture. Where it
+        lacks a side that the item has, it is joined with it; with `merge` it then
+        keeps the item's labels and cells that it lacks itself.
         A row without anything to encode is refused, or skipped with `broken="skip"`.
         `engine` encodes; by default this process does. `types` says how columns are
-        compared; those of other new columns are found, by all of their cells.
+        compared; those of other new columns are found, by all of their cells. Decimal
+        commas are read as numbers where a column is written so.
         """
         require_broken(broken)
         require_pairs(pairs)
         require_typed_columns(types or (), {**self.store.types(), **pairs.columns})
+        columns = read_decimal_commas(pairs.columns, self.store.types(), types)
+        pairs = replace(pairs, columns=columns)
         self.set_types({**self._find_types(pairs), **(types or {})})
         parts = cut_into_parts(pairs, PICTURES_AT_A_TIME, ROWS_AT_A_TIME)
         engine = engine or LocalEngine(self.method, self.context)
@@ -213,24 +219,38 @@ class Index:
         model: str,
         kinds: Sequence[Kind] | None = None,
         vectors: Vectors | None = None,
+        numbered: bool = False,
     ) -> AddedPairs:
         """Add ready codes under ids, with what each was made of if that is known.
 
-        `model` is the fingerprint of the model that made them: the index's own. Where
-        that gives vectors, they are needed too.
+        An item that is there gets the code, and keeps its text, picture, labels and
+        columns; where ids are only row numbers (`numbered`), it must have that code
+        already. `model` is the fingerprint of the model that made the codes: the
+        index's own. Where that gives vectors, they are needed too.
         """
         self.require_model(model, "these codes")
         require_several("ids", ids)
-        if not len(ids) == len(codes) == len(kinds or ids):
-            raise DataError(f"{len(ids)} ids were given for {len(codes)} codes.")
+        kinds = ["code"] * len(ids) if kinds is None else kinds
+        for what, given in (("ids", ids), ("kinds", kinds)):
+            if len(given) != len(codes):
+                raise DataError(
+                    f"{len(given)} {what} were given for {len(codes)} codes."
+                )
         found = AddedPairs()
         for start in range(0, len(ids), ROWS_AT_A_TIME):
             rows = slice(start, start + ROWS_AT_A_TIME)
-            some = zip(ids[rows], (kinds or ["code"] * len(ids))[rows], strict=True)
-            items = [Item(name, kind=kind) for name, kind in some]
+            names = ids[rows]
+            some = None if vectors is None else vectors[rows]
             with self._changing:
-                given = None if vectors is None else vectors[rows]
-                added = self.store.add(items, codes[rows], given)
+                if numbered:
+                    refuse_other_codes(self.store, names, codes[rows])
+                items = [
+                    replace(known or Item(name), kind=kind)
+                    for name, known, kind in zip(
+                        names, self.store.items(names), kinds[rows], strict=True
+                    )
+                ]
+                added = self.store.add(items, codes[rows], some)
             found += AddedPairs(added.new, added.replaced)
         return found
 
@@ -257,6 +277,7 @@ class Index:
             model=file.model,
             kinds=file.kinds,
             vectors=file.vectors,
+            numbered=file.numbered,
         )
 
     def update(self, items: Sequence[Item]) -> None:
@@ -264,7 +285,7 @@ class Index:
         if not items:
             return
         with self._changing:
-            _, codes, vectors = self.store.known([item.id for item in items])
+            _, codes, vectors = self.store.fetch([item.id for item in items])
             self.store.add(items, codes, vectors)
 
     def remove(self, ids: Iterable[str]) -> list[str]:
@@ -291,8 +312,7 @@ class Index:
                 "with index.method, or pack signs with Codes.from_signs."
             )
         params = SearchParams(k, where=where)
-        assert params.k is not None
-        answers = self.store.nearest(codes, params.k, params.conditions)
+        answers = self.store.search(codes, params.k, where=params.conditions)
         found = min((len(each.ids) for each in answers), default=0)
         ids = np.empty((len(answers), found), dtype=object)
         distances = np.empty((len(answers), found), dtype=np.int64)

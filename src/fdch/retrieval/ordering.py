@@ -8,7 +8,7 @@ up to `MATCH_WEIGHT` of the bits: the fused distance is
 is (`data/word_weights.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes, weighted_distances
 from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT
+from fdch.data.words import drop_function_words
 from fdch.errors import SettingError
 from fdch.evaluation.ordering import SEARCHED, QueryOrder
 from fdch.index.storage.catalogue.word_table import split_words
@@ -28,7 +29,7 @@ BIT_CANDIDATES = 100  # that weighted bits order
 VECTOR_CANDIDATES = SEARCHED  # that vectors order
 TIED_PLACE = VECTOR_CANDIDATES // 20
 MAX_CANDIDATES = 100_000  # that vectors order where all are equally near
-ALONE = 2.0**20  # bits, beside which codes only part ties
+ALONE = 2.0**40  # bits, beside which codes only part ties, also of small shares
 Real = NDArray[np.float32]
 Shares = NDArray[np.float64]
 
@@ -42,8 +43,8 @@ class Order:
     def distances(self, query: int, codes: Codes, vectors: Vectors | None) -> Real:
         """Return how far candidates are from a query; the smallest comes first."""
         if not isinstance(self.queries, QueryOrder):
-            return weighted_distances(self.queries[[query]], codes)[0]
-        return -self.queries[[query]].score(codes, vectors)[0]
+            return weighted_distances(self.queries[query : query + 1], codes)[0]
+        return -self.queries[query : query + 1].score(codes, vectors)[0]
 
     def least_beyond(self, query: int, bits: int) -> float:
         """Return a distance that no code falls below which differs in so many bits."""
@@ -116,16 +117,17 @@ class Fusion:
         """Return distances that words have shortened; some may be below 0."""
         return np.asarray(distances - self.weight * shares)
 
-    def fuse_order(
+    def arrange(
         self, distances: NDArray[Any], far: NDArray[Any], shares: Shares
-    ) -> NDArray[np.float64]:
-        """Return what orders candidates that are ordered by `far` without words.
+    ) -> NDArray[np.intp]:
+        """Order candidates that are ordered by `far` without words: their places.
 
-        The first by it has the smallest distance, and so on; words shorten these.
+        The first by `far` has the smallest distance, and so on; words shorten these.
+        Candidates that are then equally near stay in the order of `far`.
         """
-        ranked = np.empty(len(far))
-        ranked[np.argsort(far, kind="stable")] = np.sort(distances)
-        return self.fuse(ranked, shares)
+        first = np.argsort(far, kind="stable")
+        fused = self.fuse(np.sort(distances), shares[first])
+        return np.asarray(first[np.argsort(fused, kind="stable")])
 
     def scores(self, distances: NDArray[Any], shares: Shares) -> NDArray[np.float64]:
         """Return what the probability of results depends on; lower is better."""
@@ -133,9 +135,14 @@ class Fusion:
 
 
 def plan_fusion(
-    store: CodeStore, texts: Sequence[object], params: SearchParams
+    store: CodeStore,
+    texts: Sequence[object],
+    params: SearchParams,
+    read_as: Sequence[Mapping[str, str]] | None = None,
 ) -> Fusion | None:
     """Say how texts are matched; None where codes alone are compared.
+
+    `read_as` has, for each text, known words for unknown ones: these match, too.
 
     Matching words alone in a store without words is an error.
     """
@@ -149,8 +156,22 @@ def plan_fusion(
             "match='codes'."
         )
     weight = ALONE if params.match == "words" else MATCH_WEIGHT * store.bits
-    words = [WordQuery(split_words(str(t)), weight, params.radius) for t in texts]
+    words = [
+        WordQuery(
+            drop_function_words(split_words(str(text))),
+            weight,
+            params.radius,
+            _fold_words(read),
+        )
+        for text, read in zip(texts, read_as or [{}] * len(texts), strict=True)
+    ]
     return Fusion(words, store.bits, weight)
+
+
+def _fold_words(read_as: Mapping[str, str]) -> dict[str, str]:
+    """Return words as texts are split, each with the one that it is read as."""
+    pairs = ((split_words(word), split_words(known)) for word, known in read_as.items())
+    return {word[0]: known[0] for word, known in pairs if len(word) == len(known) == 1}
 
 
 def find_obstacle(store: CodeStore, texts: Sequence[object]) -> str:

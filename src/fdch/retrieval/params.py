@@ -3,7 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
@@ -15,7 +15,12 @@ from fdch.index.store import Condition, is_whole, require_several
 from fdch.retrieval.composed import ComposedQuery, QueryKind
 from fdch.retrieval.results import Results
 
-DEFAULT_K = 10
+
+class DefaultK(int):
+    """The k of a search that is given none: a number that a radius lifts."""
+
+
+DEFAULT_K = DefaultK(10)
 MAX_PLACE = 10_000  # of a result on a later page than the first
 MIN_SORTED, MAX_SORTED = 1000, 10_000
 
@@ -30,19 +35,24 @@ class SearchParams:
     """How to search; unchanged from a command, request or call to the ranking.
 
     Args:
-        k: The most results; None for 10, or for all within the radius if there is one.
-        radius: The largest Hamming distance of a result; None for any.
-        where: Conditions that results must all fulfil, such as "price<=20".
+        k: The most results; by default 10, or all within the radius if there is one.
+        where: Conditions that results must all fulfil: 'price<=20', also = != < > >=,
+            ^= for a beginning, or 'column in a,b'; 'label' stands for the labels. Put
+            odd names and values in double quotes.
+        radius: The largest Hamming distance of a result.
         rerank: Order the nearest candidates by their vectors where the index keeps
-            some, else by how sure the query is of each bit; None does the former only.
+            some, else by how sure the query is of each bit; by default, do the former
+            only.
         min_probability: Leave out results that are less probably relevant.
         offset: How many of the first results to leave out: those of earlier pages.
+            Together with k at most 10,000.
         group: Put results whose codes differ in at most so many bits and whose texts
-            share most words under the first of them; None does not.
-        sort: Order results by a column, "price", or from the largest, "-price": the
-            nearest candidates, or all within the radius.
+            share most words under the first of them.
+        sort: Order results by a column, 'price', or from the largest, '-price': the
+            nearest candidates, or all within the radius; a note counts them where
+            there are more.
         facets: Count the values of all items that fulfil the conditions, and are
-            within the radius if there is one.
+            within the radius if there is one; those with words if `match` is "words".
         match: What a text is compared by: "both" its code and its words with those
             of items' texts; "codes" or "words" only.
 
@@ -50,9 +60,10 @@ class SearchParams:
     (10, None, 5)
     """
 
-    k: int | None = None
-    radius: int | None = None
+    k: int | None = DEFAULT_K
+    _: KW_ONLY
     where: Where = None
+    radius: int | None = None
     rerank: bool | None = None
     min_probability: float | None = None
     offset: int = 0
@@ -64,8 +75,9 @@ class SearchParams:
     def __post_init__(self) -> None:
         no_k = f"Leave it out for {DEFAULT_K} results."
         no_radius = "Leave it out for results at any distance."
+        k = None if isinstance(self.k, DefaultK) else self.k
         read: dict[str, Any] = {
-            "k": _read_count("k", self.k, 1, no_k),
+            "k": _read_count("k", k, 1, no_k),
             "radius": _read_count("radius", self.radius, 0, no_radius),
             "where": _read_conditions(self.where),
             "rerank": _read_flag("rerank", self.rerank, or_none=True),
@@ -75,7 +87,7 @@ class SearchParams:
             "facets": _read_flag("facets", self.facets),
         }
         if read["k"] is None and read["radius"] is None:
-            read["k"] = DEFAULT_K
+            read["k"] = int(DEFAULT_K)
         if read["offset"] and read["offset"] + (read["k"] or 1) > MAX_PLACE:
             raise SettingError(
                 f"offset and k are {MAX_PLACE:,} at most together; got {self.offset} "
@@ -115,10 +127,13 @@ class SearchParams:
 
 
 class SearchKeywords(TypedDict, total=False):
-    """The values of SearchParams that searches take as keyword arguments."""
+    """The keywords of SearchParams, repeated for type checkers and editors.
 
-    radius: int | None
+    These cannot take keywords from a dataclass. A test compares the two lists.
+    """
+
     where: Where
+    radius: int | None
     rerank: bool | None
     min_probability: float | None
     offset: int
@@ -132,15 +147,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def show_keywords(function: Function) -> Function:
-    """Give a search the keyword arguments of SearchParams as its signature."""
-    own = list(inspect.signature(function).parameters.values())[:-1]
-    fields = inspect.signature(SearchParams).parameters
-    shown = [
-        fields[name].replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name in SearchKeywords.__annotations__
-    ]
-    signature = inspect.signature(function).replace(parameters=[*own, *shown])
-    function.__signature__ = signature  # type: ignore[attr-defined]
+    """Put the keywords of SearchParams into a search's signature, for `help`."""
+    signature = inspect.signature(function)
+    *own, _given = signature.parameters.values()
+    _k, *keywords = inspect.signature(SearchParams).parameters.values()
+    shown = signature.replace(parameters=[*own, *keywords])
+    function.__signature__ = shown  # type: ignore[attr-defined]
     return function
 
 
@@ -161,21 +173,21 @@ class SearchMethods(ABC, Generic[Text, Picture]):
 
     @show_keywords
     def by_text(
-        self, text: Text, k: int | None = None, **given: Unpack[SearchKeywords]
+        self, text: Text, k: int | None = DEFAULT_K, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near a text; see SearchParams for the keywords."""
         return self.search("text", [text], SearchParams(k, **given))[0]
 
     @show_keywords
     def by_image(
-        self, image: Picture, k: int | None = None, **given: Unpack[SearchKeywords]
+        self, image: Picture, k: int | None = DEFAULT_K, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near a picture; see SearchParams for the keywords."""
         return self.search("image", [image], SearchParams(k, **given))[0]
 
     @show_keywords
     def by_id(
-        self, name: str, k: int | None = None, **given: Unpack[SearchKeywords]
+        self, name: str, k: int | None = DEFAULT_K, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near an item of the index, without the item itself."""
         return self.search("id", [name], SearchParams(k, **given))[0]
@@ -188,7 +200,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         like: Sequence[str] = (),
         unlike: Sequence[str] = (),
         avoid: Sequence[str] = (),
-        k: int | None = None,
+        k: int | None = DEFAULT_K,
         **given: Unpack[SearchKeywords],
     ) -> Results:
         """Find what fits several parts together; see ComposedQuery and SearchParams."""
@@ -199,7 +211,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_texts(
         self,
         texts: Sequence[Text],
-        k: int | None = None,
+        k: int | None = DEFAULT_K,
         **given: Unpack[SearchKeywords],
     ) -> list[Results]:
         """Find for each text what is near it; see SearchParams for the keywords."""
@@ -210,7 +222,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_images(
         self,
         images: Sequence[Picture],
-        k: int | None = None,
+        k: int | None = DEFAULT_K,
         **given: Unpack[SearchKeywords],
     ) -> list[Results]:
         """Find for each picture what is near it; see SearchParams for the keywords."""
@@ -221,7 +233,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     def by_ids(
         self,
         names: Sequence[str],
-        k: int | None = None,
+        k: int | None = DEFAULT_K,
         **given: Unpack[SearchKeywords],
     ) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""

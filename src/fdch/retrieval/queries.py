@@ -77,7 +77,7 @@ def encode_text_queries(encoder: Encoder, texts: Sequence[Text]) -> Queries:
         binarize(outputs),
         outputs,
         words=count_words(words, encoder.inputs.static_width),
-        order=None if ordering is None else ordering.weigh_texts(words),
+        order=None if ordering is None else ordering.weigh_texts(words, outputs),
     )
 
 
@@ -91,7 +91,7 @@ def encode_image_queries(
         features = encoder.inputs.images(images, context)
         found.append(encoder.image_outputs(features))
         if ordering is not None:
-            orders.append(ordering.weigh_images(features))
+            orders.append(ordering.weigh_images(features, found[-1]))
     outputs, order = np.concatenate(found), join_orders(orders) if orders else None
     names = [str(p) if isinstance(p, str | Path) else None for p in pictures]
     descriptions = [{"image": name} for name in names]
@@ -155,7 +155,7 @@ class ReadText(NamedTuple):
 
 
 def read_query(vocabulary: Vocabulary, text: str) -> ReadText:
-    """Put known forms in the place of unknown words; else known words near in meaning.
+    """Replace unknown words by known forms, else by known words near in meaning.
 
     A model with static embeddings reads unknown words anyway; it gets forms alone.
 
@@ -165,14 +165,15 @@ def read_query(vocabulary: Vocabulary, text: str) -> ReadText:
     words = list(dict.fromkeys(_unknown_words(vocabulary, text)))[:MAX_READ]
     found = {word: _find_known(vocabulary, word) for word in words}
     read_as = {word: known for word, known in found.items() if known is not None}
-    if not read_as:
-        return ReadText(text, {}, tuple(vocabulary.unknown(text)))
-    unknown = (
-        chunk
-        for chunk in vocabulary.unknown(text)
-        if not any(word in read_as for word in cut_words(chunk))
+    unknown = tuple(vocabulary.unknown(text, read_as))
+    return ReadText(
+        _replace(vocabulary, text, read_as) if read_as else text, read_as, unknown
     )
-    return ReadText(_replace(vocabulary, text, read_as), read_as, tuple(unknown))
+
+
+def can_read(vocabulary: Vocabulary, text: str) -> bool:
+    """Return whether a text has a word that the model knows, or is read as one."""
+    return vocabulary.reads(text) or bool(read_query(vocabulary, text).read_as)
 
 
 def _unknown_words(vocabulary: Vocabulary, text: str) -> list[str]:
@@ -193,7 +194,7 @@ def _replace(vocabulary: Vocabulary, text: str, read_as: Mapping[str, str]) -> s
 
 
 def _find_known(vocabulary: Vocabulary, word: str) -> str | None:
-    forms = _forms_of(vocabulary.words)
+    forms = forms_of(vocabulary.words)
     found = forms.find_form(word)
     if found is None and not vocabulary.static_width:
         found = forms.find_meaning(word)
@@ -201,5 +202,6 @@ def _find_known(vocabulary: Vocabulary, word: str) -> str | None:
 
 
 @lru_cache(maxsize=4)
-def _forms_of(words: tuple[str, ...]) -> WordForms:
+def forms_of(words: tuple[str, ...]) -> WordForms:
+    """Return what finds known words for others, made once."""
     return WordForms(words)

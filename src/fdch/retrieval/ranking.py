@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from fdch.errors import SettingError
 from fdch.evaluation.calibration.model import FUSED, WEIGHTED, Calibration
-from fdch.index.store import Answer, CodeStore
+from fdch.index.store import Answer, CodeStore, Facets
 from fdch.retrieval.arranging import LOOKAHEAD, Sorting, group_results
 from fdch.retrieval.candidates import Candidates, Pool
 from fdch.retrieval.composed import contains_phrase
@@ -60,19 +60,29 @@ class Ranking:
             count += LOOKAHEAD
         answers = self.candidates.find(range(len(self.queries.codes)), count)
         notes = self.store.notes(params.conditions) if params.conditions else ()
-        found: list[Results] = []
-        for row, (answer, pool) in enumerate(answers):
-            ranked = self._rank(row, answer, pool, count)
-            facets = None
-            if params.facets:
-                code, radius = self.queries.codes[[row]], params.radius
-                near = None if radius is None else (code, radius)
-                facets = self.store.facets(params.conditions, near=near)
-            noted = (*notes, *ranked.notes)
-            found.append(replace(ranked, notes=noted, facets=facets))
-        return found
+        return [
+            self._rank(row, answer, pool, count, notes)
+            for row, (answer, pool) in enumerate(answers)
+        ]
 
-    def _rank(self, row: int, answer: Answer, pool: Pool, count: int | None) -> Results:
+    def _count(self, row: int) -> Facets:
+        """Count the values of all items that one query can return."""
+        params, fusion = self.params, self.candidates.fusion
+        near = words = None
+        if params.radius is not None:
+            near = self.queries.codes[[row]], params.radius
+        if fusion is not None and fusion.by_words:
+            words = fusion.words[row]
+        return self.store.facets(params.conditions, near=near, words=words)
+
+    def _rank(
+        self,
+        row: int,
+        answer: Answer,
+        pool: Pool,
+        count: int | None,
+        notes: tuple[str, ...],
+    ) -> Results:
         """Make results of what was found; find more where too much is left out."""
         params = self.params
         while True:
@@ -87,23 +97,22 @@ class Ranking:
                 break
             count = min(count * GROWTH, MAX_READ)
             [(answer, pool)] = self.candidates.find([row], count)
-        notes: tuple[str, ...] = ()
         if self.sorting is not None:
             is_cut = not pool.is_all
-            ranked, notes = self.sorting.sort(ranked, answer.scanned, is_cut)
-        shown = tuple(
-            replace(each, matched=mark_words(each.item.text, answer.words))
-            for each in ranked[params.offset : params.last]
-        )
+            ranked, noted = self.sorting.sort(ranked, answer.scanned, is_cut)
+            notes = (*notes, *noted)
+        shown = ranked[params.offset : params.last]
+        if answer.words:
+            shown = [
+                replace(each, matched=mark_words(each.item.text, answer.words))
+                for each in shown
+            ]
+        facets = self._count(row) if params.facets else None
         query = {**self.queries.descriptions[row], **params.to_json()}
-        return Results(query, shown, answer.scanned, 0.0, notes)
+        return Results(query, tuple(shown), answer.scanned, 0.0, notes, facets)
 
     def _results(self, row: int, answer: Answer, pool: Pool) -> dict[int, Result]:
-        """Add probabilities to what was found for one query, and leave some out.
-
-        Returns:
-            Results by their places in the answer.
-        """
+        """Return a query's results by place, without those to be left out."""
         known = [
             (place, item)
             for place, item in enumerate(answer.items or ())
@@ -154,3 +163,21 @@ class Ranking:
                 "not for an item of which only a code is known, nor for several of "
                 "them together. Leave out min_probability."
             )
+
+
+def choose_order(
+    store: CodeStore, queries: Queries, params: SearchParams
+) -> Order | None:
+    """Choose what candidates are ordered by; None for their codes alone."""
+    if params.rerank is False:
+        return None
+    if queries.order is not None and store.vector_bytes:
+        return Order(queries.order)
+    if not params.rerank:
+        return None
+    if queries.outputs is None:
+        raise SettingError(
+            "an item of this index has only its code, so it cannot re-rank. Search "
+            "by its text or picture instead."
+        )
+    return Order(queries.outputs)

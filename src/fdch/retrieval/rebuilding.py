@@ -12,6 +12,7 @@ from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import DataError, FdchError, IndexFolderError
+from fdch.files import write_whole
 from fdch.index.opening import require_folder
 from fdch.index.storage.files.layout import PICTURES, write_durably
 from fdch.index.storage.folder import CodeFolder
@@ -98,29 +99,34 @@ def export_items(name: str | Path, out: Path, progress: Progress = silent) -> in
     """
     if out.exists():
         raise DataError(f"'{out}' is there already. Choose another path.")
-    pictures = out.with_suffix(".pictures")
-    partial_file = out.with_name(f"{out.name}.partial")
-    done = 0
-    with (
-        CodeFolder.open(require_folder(name)) as store,
-        partial_file.open("w", encoding="utf-8") as file,
-    ):
-        for items, codes, vectors in store.batches(ITEMS_AT_A_TIME):
-            for row, item in enumerate(items):
-                uploaded = uploaded_picture(item, store.path)
-                if uploaded is not None:
-                    pictures.mkdir(exist_ok=True)
-                    shutil.copyfile(uploaded, pictures / uploaded.name)
-                    image = f"{pictures.name}/{uploaded.name}"
-                    item = replace(item, image=image)
-                line = asdict(item) | {"code": codes.packed[row].tobytes().hex()}
-                if vectors is not None:
-                    line["vector"] = vectors[row].tobytes().hex()
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-            done += len(items)
-            progress(Update("writing", done, len(store), "item"))
-    partial_file.replace(out)
+    pictures, done = out.with_suffix(".pictures"), 0
+
+    def write(partial: Path) -> None:
+        nonlocal done
+        with partial.open("w", encoding="utf-8") as file:
+            for items, codes, vectors in store.batches(ITEMS_AT_A_TIME):
+                for row, item in enumerate(items):
+                    item = _with_exported_picture(item, store.path, pictures)
+                    line = asdict(item) | {"code": codes.packed[row].tobytes().hex()}
+                    if vectors is not None:
+                        line["vector"] = vectors[row].tobytes().hex()
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                done += len(items)
+                progress(Update("writing", done, len(store), "item"))
+
+    with CodeFolder.open(require_folder(name)) as store:
+        write_whole(out, write)
     return done
+
+
+def _with_exported_picture(item: Item, folder: Path, pictures: Path) -> Item:
+    """Copy an item's uploaded picture to where the export has its pictures."""
+    uploaded = uploaded_picture(item, folder)
+    if uploaded is None:
+        return item
+    pictures.mkdir(exist_ok=True)
+    shutil.copyfile(uploaded, pictures / uploaded.name)
+    return replace(item, image=f"{pictures.name}/{uploaded.name}")
 
 
 def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:

@@ -1,18 +1,16 @@
 """What a search returns: the items found for one query, nearest first."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
-from fdch.data.words import fold_case
-from fdch.index.storage.catalogue.word_table import split_words, stem_word
+from fdch.data.words import fold_accents, place_words
+from fdch.index.storage.catalogue.word_table import stem_word
 from fdch.index.store import Cell, Facets, Item
 
 MAX_CHARACTERS = 20_000  # of a text that are looked at
 MAX_MARKS = 100
-_RUN = re.compile(r"\w+")
 _SHOWN = 60
 
 
@@ -96,7 +94,8 @@ class Results(Sequence[Result]):
         query: What was searched for and how, as plain values.
         results: The items found.
         scanned: Codes compared, or ruled out by bounds.
-        milliseconds: How long it took, encoding included; in a batch, its share.
+        milliseconds: How long it took, encoding included, loading the model not; in a
+            batch, its share.
         notes: What is odd about the conditions, such as a value that no item has, and
             how results were sorted.
         facets: How many items have each value, where that was requested.
@@ -165,34 +164,23 @@ class Results(Sequence[Result]):
         }
 
 
-def mark_words(text: str | None, words: Sequence[str]) -> tuple[Match, ...]:
+def mark_words(text: str | None, words: Mapping[str, str]) -> tuple[Match, ...]:
     """Find the words of a query in a text, whole words in the same form or another.
 
     They come in order; of two that overlap, the second begins where the first ends.
+    `words` are those of the query, by the forms in which texts hold them.
 
-    >>> mark_words("Two dogs, one café", ["dog", "cafe"])
-    (Match(word='dog', start=4, end=8), Match(word='cafe', start=14, end=18))
+    >>> mark_words("Two dogs, one café", {"dog": "dog", "cafe": "cafes"})
+    (Match(word='dog', start=4, end=8), Match(word='cafes', start=14, end=18))
     """
-    wanted = {stem_word(word): word for word in reversed(words)}
+    wanted = {stem_word(form): word for form, word in reversed([*words.items()])}
     found: list[Match] = []
     done = 0
-    for run in _RUN.finditer((text or "")[:MAX_CHARACTERS]) if wanted else ():
-        for start, end, word in sorted(_parts(run[0])):
-            known, first = wanted.get(stem_word(word)), max(run.start() + start, done)
-            if known is not None and first < run.start() + end:
-                done = run.start() + end
-                found.append(Match(known, first, done))
+    for word, start, end in (
+        place_words((text or "")[:MAX_CHARACTERS]) if wanted else ()
+    ):
+        known, first = wanted.get(stem_word(fold_accents(word))), max(start, done)
+        if known is not None and first < end:
+            done = end
+            found.append(Match(known, first, end))
     return tuple(found[:MAX_MARKS])
-
-
-def _parts(run: str) -> Iterator[tuple[int, int, str]]:
-    """Yield the words of letters that stand together: one, or parts that overlap."""
-    words = split_words(run)
-    if len(words) == 1:
-        yield 0, len(run), words[0]
-        return
-    folded = fold_case(run)
-    if len(folded) == len(run):
-        for word in words:
-            for place in re.finditer(f"(?={re.escape(word)})", folded):
-                yield place.start(), place.start() + len(word), word

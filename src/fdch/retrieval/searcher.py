@@ -10,29 +10,30 @@ from typing import Any, Self
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import SettingError
+from fdch.data.pictures.images import PictureArray
+from fdch.data.texts import Vocabulary
+from fdch.data.words import cut_words, fold_accents, leave_unknown
 from fdch.evaluation.calibration.model import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.search.lookup import warm
+from fdch.index.store import CodeStore
 from fdch.retrieval.combining import combine_queries
-from fdch.retrieval.composed import QueryKind
+from fdch.retrieval.composed import ComposedQuery, QueryKind
 from fdch.retrieval.index import Index
-from fdch.retrieval.ordering import (
-    Order,
-    find_obstacle,
-    find_ordering,
-    plan_fusion,
-)
+from fdch.retrieval.ordering import find_obstacle, find_ordering, plan_fusion
 from fdch.retrieval.params import SearchMethods, SearchParams
 from fdch.retrieval.queries import (
+    MAX_READ,
     Encoder,
     Picture,
     Queries,
     Text,
+    can_read,
     encode_image_queries,
     encode_text_queries,
+    forms_of,
 )
-from fdch.retrieval.ranking import Ranking
+from fdch.retrieval.ranking import Ranking, choose_order
 from fdch.retrieval.results import Results
 
 
@@ -58,6 +59,7 @@ class Searcher(SearchMethods[Text, Picture]):
         if encoder is not None:
             self.index.require_model(encoder.fingerprint, "queries of this encoder")
         self._exported = encoder
+        self._has_image_network = False
 
     def __repr__(self) -> str:
         return f"<Searcher of {self.index!r}>"
@@ -104,6 +106,7 @@ class Searcher(SearchMethods[Text, Picture]):
         """
         if not len(queries):
             return []
+        self._load(kind, queries, params)
         began = time.perf_counter()
         found = self._search_unread(queries, params) if kind == "text" else {}
         if left := [place for place in range(len(queries)) if place not in found]:
@@ -112,10 +115,27 @@ class Searcher(SearchMethods[Text, Picture]):
         share = round(1000 * (time.perf_counter() - began) / len(queries), 3)
         return [replace(found[at], milliseconds=share) for at in range(len(queries))]
 
+    def _load(
+        self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
+    ) -> None:
+        """Load the model where it is needed, so that no search counts that time."""
+        is_ordered = self.index.store.vector_bytes and params.rerank is not False
+        if kind == "id" and not is_ordered:
+            return
+        inputs = self.encoder.inputs
+        is_shown = kind == "image" or any(
+            isinstance(each, ComposedQuery) and each.image is not None
+            for each in queries
+        )
+        if is_shown and inputs.size is not None and not self._has_image_network:
+            none = PictureArray(np.zeros((0, 8, 8, 3), np.uint8))
+            inputs.images(none, self.index.context)
+            self._has_image_network = True
+
     def reads(self, text: str, params: SearchParams | None = None) -> bool:
         """Return whether a text has a word that the model knows, or that is found."""
         vocabulary = self.encoder.inputs.vocabulary
-        if vocabulary is None or vocabulary.reads(text):
+        if vocabulary is None or can_read(vocabulary, text):
             return True
         return params is not None and bool(
             self._search_unread([text], replace(params, k=1))
@@ -126,13 +146,15 @@ class Searcher(SearchMethods[Text, Picture]):
     ) -> list[Results]:
         """Search by codes and, where that can be, by words."""
         texts, store = _find_texts(kind, queries), self.index.store
-        fusion = plan_fusion(store, texts, params)
         encoded = self._encode(kind, queries, params)
-        order = self._order(encoded, params)
+        read_as = [each.get("read_as", {}) for each in encoded.descriptions]
+        fusion = plan_fusion(store, texts, params, read_as)
+        order = choose_order(store, encoded, params)
         match = params.match if fusion is not None else "codes"
         used = replace(params, rerank=order is not None, match=match)
         ranking = Ranking(store, self.calibration, encoded, used, order, fusion)
-        found = ranking.results()
+        vocabulary = self.encoder.inputs.vocabulary
+        found = [_report_unknown(each, vocabulary, store) for each in ranking.results()]
         if kind != "text" or match == params.match:
             return found
         note = f"codes alone were compared: {find_obstacle(store, texts)}"
@@ -141,11 +163,7 @@ class Searcher(SearchMethods[Text, Picture]):
     def _search_unread(
         self, texts: Sequence[Any], params: SearchParams
     ) -> dict[int, Results]:
-        """Search by words alone for texts whose words the model does not know.
-
-        Returns:
-            The results by the text's place, where there are any.
-        """
+        """Search by words alone for texts unknown to the model; results by place."""
         store, vocabulary = self.index.store, self.encoder.inputs.vocabulary
         needs_code = params.radius is not None or params.min_probability is not None
         if vocabulary is None or params.match == "codes" or needs_code:
@@ -153,7 +171,7 @@ class Searcher(SearchMethods[Text, Picture]):
         places = [
             place
             for place, text in enumerate(texts)
-            if isinstance(text, str) and not vocabulary.reads(text)
+            if isinstance(text, str) and not can_read(vocabulary, text)
         ]
         if not places or find_obstacle(store, texts):
             return {}
@@ -167,7 +185,8 @@ class Searcher(SearchMethods[Text, Picture]):
             described, ["code"] * len(unread), Codes(no_codes, store.bits)
         )
         fusion = plan_fusion(store, unread, used)
-        found = Ranking(store, None, queries, used, None, fusion).results()
+        ranking = Ranking(store, None, queries, used, None, fusion)
+        found = [_report_unknown(each, vocabulary, store) for each in ranking.results()]
         notes: tuple[str, ...] = ()
         if params.match == "both":
             notes = ("words alone were matched: the model knows none of them",)
@@ -191,7 +210,7 @@ class Searcher(SearchMethods[Text, Picture]):
         if kind == "composed":
             store, context = self.index.store, self.index.context
             return combine_queries(self.encoder, store, queries, context)
-        items, codes, vectors = self.index.store.known(queries)
+        items, codes, vectors = self.index.store.fetch(queries)
         order, is_ordered = None, vectors is not None and params.rerank is not False
         ordering = find_ordering(self.encoder) if is_ordered else None
         if ordering is not None and vectors is not None:
@@ -200,21 +219,6 @@ class Searcher(SearchMethods[Text, Picture]):
         kinds = [item.kind for item in items]
         without = [[name] for name in queries]
         return Queries(descriptions, kinds, codes, without=without, order=order)
-
-    def _order(self, queries: Queries, params: SearchParams) -> Order | None:
-        """Choose what candidates are ordered by; None for their codes alone."""
-        if params.rerank is False:
-            return None
-        if queries.order is not None and self.index.store.vector_bytes:
-            return Order(queries.order)
-        if not params.rerank:
-            return None
-        if queries.outputs is None:
-            raise SettingError(
-                "an item of this index has only its code, so it cannot re-rank. Search "
-                "by its text or picture instead."
-            )
-        return Order(queries.outputs)
 
 
 def _find_texts(kind: QueryKind, queries: Sequence[Any]) -> Sequence[object]:
@@ -225,3 +229,37 @@ def _find_texts(kind: QueryKind, queries: Sequence[Any]) -> Sequence[object]:
     if not any(isinstance(text, str) for text in texts):
         return [None]
     return ["" if text is None else text for text in texts]
+
+
+def _report_unknown(
+    found: Results, vocabulary: Vocabulary | None, store: CodeStore
+) -> Results:
+    """Name the unknown words of a query, and suggest known ones that resemble them.
+
+    Where words were matched, those that a text holds are known.
+    """
+    named: Sequence[str] = found.query.get("unknown_words", ())
+    if not named or vocabulary is None:
+        return found
+    words = _cut_all(named)
+    if found.query["match"] != "codes":
+        is_held = store.holds_words([fold_accents(word) for word in words])
+        held = {word for word, is_there in zip(words, is_held, strict=True) if is_there}
+        named = [
+            part for each in named for part in leave_unknown(each, held.__contains__)
+        ]
+        words = _cut_all(named)
+    forms = forms_of(vocabulary.words)
+    likes = {word: like for word in words if (like := forms.find_slip(word))}
+    listed = ", ".join(f"'{like}' for '{word}'" for word, like in likes.items())
+    notes = [f"did you mean {listed}?"] if likes else []
+    if words and vocabulary.static_width:
+        notes.append("unknown words count by their embeddings alone")
+    query = {**found.query, "unknown_words": list(named)}
+    return replace(found, query=query, notes=(*found.notes, *notes))
+
+
+def _cut_all(texts: Sequence[str]) -> list[str]:
+    """Return the different words of some texts, as many as are looked up."""
+    words = (word for text in texts for word in cut_words(text))
+    return list(dict.fromkeys(words))[:MAX_READ]

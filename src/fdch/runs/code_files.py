@@ -24,9 +24,11 @@ ARRAYS = {
     "has_text": ("b", 1),
     "bits": ("iu", 0),
     "fingerprint": ("U", 0),
+    "numbered": ("b", 0),
     **dict.fromkeys((*SIDES, "vectors"), ("u", 2)),
 }
-NEEDED = [name for name in ARRAYS if name not in ("unified", "vectors")]
+OPTIONAL = ("numbered", "unified", "vectors")
+NEEDED = [name for name in ARRAYS if name not in OPTIONAL]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +40,11 @@ class EncodedFile:
     kinds: list[Kind]  # what each code was made of
     model: str  # fingerprint of the model that made them
     vectors: Vectors | None = None  # what orders them, where the model gives that
+    numbered: bool = False  # whether the ids are only row numbers
 
 
 def holds_codes(path: Path) -> bool:
-    """Tell a file of codes from other data."""
+    """Return whether a file holds codes."""
     if path.suffix.lower() != ".npz" or not path.is_file():
         return False
     try:
@@ -119,4 +122,6 @@ def _choose(
         if side in sides:
             packed[kinds == kind] = sides[side].packed[kinds == kind]
     vectors = arrays["vectors"].view(np.int8) if "vectors" in arrays else None
-    return EncodedFile(ids, Codes(packed, bits), kinds.tolist(), model, vectors)
+    numbered = bool(arrays.get("numbered", False))
+    codes = Codes(packed, bits)
+    return EncodedFile(ids, codes, kinds.tolist(), model, vectors, numbered)

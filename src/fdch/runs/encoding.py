@@ -188,14 +188,25 @@ def real_outputs(
 def _parts(
     method: HashMethod, pairs: PairedSet, context: Context
 ) -> Iterator[tuple[PairedSet, NDArray[Any], csr_array]]:
-    """Yield some rows at a time, with the inputs of their pictures and texts."""
+    """Yield some rows at a time, with the inputs of their pictures and texts.
+
+    Features of many pictures are computed at once; where vectors order items, few rows
+    follow at a time, since what orders the queries is wide.
+    """
     inputs = method.inputs
-    is_small = inputs.finetune or method.ordering is not None
-    size = PICTURES_AT_A_TIME if is_small else ROWS_AT_A_TIME
+    size = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
+    step = size if method.ordering is None else PICTURES_AT_A_TIME
     for start in range(0, len(pairs), size) or [0]:
-        part = pairs[start : start + size]
-        images = inputs.images(part.images[part.images.present], context)
-        yield part, images, inputs.texts(part.texts[part.texts.present])
+        rows = pairs[start : start + size]
+        shown, read = rows.images.present, rows.texts.present
+        images = inputs.images(rows.images[shown], context)
+        texts = inputs.texts(rows.texts[read])
+        for first in range(0, len(rows), step) or [0]:
+            some = slice(first, first + step)
+            before = shown[:first].sum(), read[:first].sum()
+            own_images = slice(before[0], before[0] + shown[some].sum())
+            own_texts = slice(before[1], before[1] + read[some].sum())
+            yield rows[some], images[own_images], texts[own_texts]
 
 
 def calibrate(
@@ -220,7 +231,7 @@ def calibrate(
     if len(held_out) < MIN_PAIRS:
         return None
     items = None
-    if training is not None:
+    if training is not None and training.labels.any():
         labelled = np.flatnonzero(training.labels.any(axis=1))
         step = max(1, -(-len(labelled) // MAX_ITEMS))
         searched = training[labelled[::step]]
@@ -261,13 +272,13 @@ def _shorten(method: HashMethod, pairs: PairedSet) -> EncodedSides | None:
         words = np.array(text.split(), dtype=object)
         number = int(np.ceil(len(words) ** random.random()))
         some = " ".join(words[np.sort(random.permutation(len(words))[:number])])
-        texts.append(some if inputs.vocabulary.known(some) else text)
+        texts.append(some if inputs.vocabulary.number_words(some) else text)
     vectors = inputs.texts(Sentences(texts), remember=False)
     words = count_words(vectors, inputs.static_width)
     outputs, held = method.text_outputs(vectors), hold_words(Sentences(texts))
     orders = {}
     if method.ordering is not None:
-        orders["text"] = method.ordering.weigh_texts(vectors)
+        orders["text"] = method.ordering.weigh_texts(vectors, outputs)
     return EncodedSides({"text": outputs}, words, pairs.labels, held, orders)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from fdch.data.duplicates import (
     QueryDuplicates,
     count_query_duplicates,
-    learned_from,
+    find_learned,
     shared_pairs,
 )
 from fdch.data.pairs import Broken, PairedSet, require_pairs
@@ -20,7 +20,6 @@ from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
 from fdch.evaluation import GALLERIES, Protocol, Scores, score_galleries
-from fdch.evaluation.calibration.model import Calibration
 from fdch.evaluation.calibration.reliability import Reliability, check_probabilities
 from fdch.evaluation.measures import DIRECTIONS
 from fdch.index.store import choose_kinds
@@ -90,12 +89,11 @@ def evaluate_run(
     on other data.
     """
     known = training_facts(run)
-    if not source:
-        _require_queries(run)  # before anything is read
     if source:
         layout, broken = complete_reading(run.facts, source, layout, broken)
         pairs = read_pairs(source, broken, context, layout=layout)
     else:
+        _require_queries(run)  # before anything is read
         pairs = read_own_pairs(run, broken, context, layout)
     if pairs.fingerprint == known["fingerprint"]:
         split = _require_queries(run)
@@ -114,57 +112,33 @@ def evaluate_run(
         trained_on=known["fingerprint"],
         groups=split.groups or "",
     )
-    found = score_method(
-        run.method,
-        pairs[rows.query],
-        pairs[rows.database],
-        protocol,
-        galleries,
-        context,
-    )
+    query, database = pairs[rows.query], pairs[rows.database]
+    found = score_method(run.method, query, database, protocol, galleries, context)
     learned, seen = None, None
     if protocol.data == protocol.trained_on:
         learned = np.concatenate([rows.train, rows.validation])
     else:
         seen = run.seen_images()
     duplicates = count_query_duplicates(pairs, rows.query, rows.database, learned, seen)
-    reliability = {}
-    if run.calibration is not None:
-        reliability = _check_probabilities(
-            run.method,
-            run.calibration,
-            found.query,
-            found.database,
-            found.database_codes,
-            context,
-        )
-    return replace(
-        found,
-        duplicates=duplicates,
-        reliability={
-            name: reliability[name] for name in reliability if name in galleries
-        },
-    )
+    reliability = _check_probabilities(run, found, context)
+    shown = {name: part for name, part in reliability.items() if name in galleries}
+    return replace(found, duplicates=duplicates, reliability=shown)
 
 
 def _check_probabilities(
-    method: HashMethod,
-    calibration: Calibration,
-    query: PairedSet,
-    database: PairedSet,
-    codes: EncodedPairs,
-    context: Context = PLAIN,
+    run: Run, scored: Evaluation, context: Context
 ) -> dict[str, dict[str, Reliability]]:
     """Compare stated probabilities with the truth, by gallery and direction.
 
-    Queries that lack a side or labels are left out; `codes` are those of the
-    database. Returns only what has probabilities.
+    Queries that lack a side or labels are left out. Returns only what has
+    probabilities.
     """
+    query, codes = scored.query, scored.database_codes
     is_whole = query.images.present & query.texts.present & query.labels.any(axis=1)
-    if not is_whole.any():
+    if run.calibration is None or not is_whole.any():
         return {}
-    queries = encode_sides(method, query[is_whole], context)
-    labelled = codes.with_labels(database.labels)
+    queries = encode_sides(run.method, query[is_whole], context)
+    labelled = codes.with_labels(scored.database.labels)
     sides = {"image": labelled.image, "text": labelled.text}
     found: dict[str, dict[str, Reliability]] = {}
     for direction in DIRECTIONS:
@@ -175,7 +149,7 @@ def _check_probabilities(
             mixed = choose_kinds(codes.has_image, codes.has_text, True)
             galleries.append(("unified", labelled.unified, mixed.tolist()))
         for gallery, items, named in galleries:
-            part = check_probabilities(calibration, queries, side, items, named)
+            part = check_probabilities(run.calibration, queries, side, items, named)
             if part is not None:
                 found.setdefault(gallery, {})[direction] = part
     return found
@@ -229,7 +203,7 @@ def _split_other_data(run: Run, pairs: PairedSet) -> tuple[PairedSet, Split]:
     """Split other data; pairs seen in training are not used as queries."""
     own = run.split()
     ids = {*own.train, *own.validation}
-    barred = {*pairs.ids[learned_from(pairs, ids, run.seen_images())]}
+    barred = {*pairs.ids[find_learned(pairs, ids, run.seen_images())]}
     if barred:
         note = (
             f"the run has learned from {len(barred):,} of the {len(pairs):,} pairs; "
@@ -254,6 +228,7 @@ def score_method(
     query = keep_labelled(query, "queries")
     database = keep_labelled(database, "pairs of the database")
     protocol = replace(protocol, queries=len(query), database=len(database))
+    _require_both_sides(query)
     began = time.monotonic()
     query_codes = encode_pairs(method, query, context)
     database_codes = encode_pairs(method, database, context)
@@ -276,6 +251,8 @@ def score_method(
 def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:
     """Leave out pairs without a label, with a note of how many."""
     is_labelled = pairs.labels.any(axis=1)
+    if not len(pairs):
+        raise DataError(f"there are no {what}; scoring needs at least one.")
     if not is_labelled.any():
         raise LabelError(
             f"none of the {len(pairs):,} {what} of '{pairs.name}' has a label, so "
@@ -290,6 +267,17 @@ def keep_labelled(pairs: PairedSet, what: str) -> PairedSet:
         "of the scores."
     )
     return replace(pairs[is_labelled], notes=(*pairs.notes, note))
+
+
+def _require_both_sides(query: PairedSet) -> None:
+    """Refuse queries among which no picture, or no text, can be searched with."""
+    for what, side in (("picture", query.images), ("text", query.texts)):
+        if not side.present.any():
+            raise DataError(
+                f"none of the {len(query):,} queries of '{query.name}' has a {what}; "
+                "scores need queries of both kinds. Draw them among whole pairs, as "
+                "PairedSet.split does."
+            )
 
 
 def training_facts(run: Run) -> dict[str, Any]:

@@ -34,18 +34,18 @@ def describe_run(run: Run, scores: Scores | None = None) -> str:
     method, data = describe_training(run)
     lines = [f"# {run.name}, {run.method.bits} bits\n", *_table(method)]
     lines += ["\n## Data\n", *_table(data), "\n## Scores\n"]
-    with _damage_reported(run):
+    with _report_damage(run):
         return "\n".join([*lines, *_scores(run, scores), *_limits(run)])
 
 
 def describe_training(run: Run) -> tuple[dict[str, str], dict[str, str]]:
     """Describe the method of a run, then its data, for the card and for pages."""
-    with _damage_reported(run):
+    with _report_damage(run):
         return _describe_method(run), _describe_data(run.facts)
 
 
 @contextmanager
-def _damage_reported(run: Run) -> Iterator[None]:
+def _report_damage(run: Run) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as problem:

@@ -15,14 +15,14 @@ from fdch import __version__, methods
 from fdch.data.duplicates import Grouping
 from fdch.data.pairs import Broken, PairedSet
 from fdch.data.readers.columns import AS_NAMED, Layout
-from fdch.data.split_drawing import find_usable
-from fdch.data.splits import Parts, Split, SplitSizes
+from fdch.data.split_drawing import SplitSizes, find_usable
+from fdch.data.splits import Parts, Split
 from fdch.errors import RunError, SettingError
 from fdch.evaluation import Protocol, Scores
 from fdch.files import fingerprint
 from fdch.machine import forget_peak_memory
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import configure, identifying
+from fdch.methods._settings.assignments import configure, identifying
 from fdch.methods.fdch import FDCH
 from fdch.progress import collect_warnings
 from fdch.runs.encoding import calibrate
@@ -50,7 +50,7 @@ class TrainingTask:
 
     source: str  # data as named on the command line
     out: Path  # the run's folder
-    method: str = "fdch"
+    method: str  # its name
     bits: int = 64
     seed: int = 0  # of the split and of learning
 

@@ -227,12 +227,13 @@ def require_sides(pairs: PairedSet, needs_labels: bool = True) -> None:
         kind, advice = DataError, "fill in that column"
         if absent == ["labels"]:
             kind = LabelError
-            advice += ", or take a method that learns from pairs only ('fdch methods')"
+            advice += ", or take a method that learns without labels ('fdch methods')"
+        needed = "image, text and labels" if needs_labels else "image and text"
         hint = suggestion(absent[0], pairs.columns) or f"; {advice}."
         raise kind(
             f"none of the {len(pairs):,} pairs of '{pairs.name}' has a value for "
-            f"{' or '.join(map(repr, absent))}; training needs pairs with all of "
-            f"{', '.join(sides)}{hint}"
+            f"{' or '.join(map(repr, absent))}; training needs pairs with "
+            f"{needed}{hint}"
         )
 
 

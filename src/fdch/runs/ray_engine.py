@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.data.pairs import Broken, PairedSet, Skipped
-from fdch.data.pictures.places import load_pictures
+from fdch.data.pictures.placed_pictures import load_pictures
 from fdch.errors import BrokenPicture, FdchError, MissingExtra, ProcessLost
 from fdch.methods._base import HashMethod
 from fdch.runs.engines import R, Work

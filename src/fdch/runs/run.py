@@ -17,6 +17,8 @@ from safetensors.numpy import load_file, save_file
 
 from fdch import __version__, methods
 from fdch.data.extensions import METHODS, find_package, require_packages
+from fdch.data.readers.array_files import DAMAGE, read_rows
+from fdch.data.rows import HASH_BYTES
 from fdch.data.splits import Split
 from fdch.data.static_words import PACKAGE, StaticVocabulary
 from fdch.errors import DamagedRun, FdchError, RunError
@@ -43,6 +45,16 @@ from fdch.runs.run_files import (
     require_intact,
 )
 from fdch.training.context import PLAIN, Context
+
+# what a state and settings that do not fit raise
+UNFIT = (
+    SafetensorError,
+    LookupError,
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    RuntimeError,
+)
 
 
 @dataclass(frozen=True)
@@ -82,10 +94,8 @@ class Run:
             return None
         path = self.folder / SEEN
         try:
-            found = np.load(path, allow_pickle=False)
-            if found.dtype != np.uint8 or found.ndim != 2:
-                raise ValueError(f"it holds {found.dtype} of shape {found.shape}")
-        except (ValueError, EOFError, OSError) as problem:
+            found = read_rows(path, np.uint8, HASH_BYTES)
+        except DAMAGE as problem:
             raise DamagedRun(
                 f"'{path}' does not hold hashes of images ({problem}). Train the run "
                 "again."
@@ -172,7 +182,7 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
         made.restore(load_file(folder / STATE), context)
     except FdchError:
         raise
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as problem:
+    except UNFIT as problem:
         raise DamagedRun(
             f"run '{folder}' cannot be opened: {STATE} does not fit {DESCRIPTION} "
             f"({problem}). Train it again."
@@ -183,7 +193,7 @@ def open_run(folder: str | Path, context: Context = PLAIN) -> Run:
 def _model_fingerprint(
     name: str, settings: Mapping[str, Any], checksums: Mapping[str, Any]
 ) -> str:
-    """Tell models apart by what they learned and by all their settings.
+    """Identify a model by what it learned and by all its settings.
 
     Some settings count in encoding alone, so that two models with one state can
     have different codes. It is made once: runs keep the one they were saved with.

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 import fdch
 from fdch.errors import FdchError
-from fdch.service.http.problems import Problem, to_problem, unexpected
+from fdch.service.http.problems import Problem, internal_error, to_problem
 from fdch.service.http.uploads import invalid
 from fdch.service.reference import openapi
 from fdch.service.routes import replies
@@ -70,7 +70,7 @@ def _add_errors(app: FastAPI) -> None:
     handle(Problem, lambda error: error)
     handle(FdchError, to_problem)
     handle(RequestValidationError, lambda error: invalid(error.errors()))
-    handle(Exception, lambda _: unexpected())
+    handle(Exception, lambda _: internal_error())
 
     @app.exception_handler(HTTPException)
     async def handle_framework_error(

@@ -17,6 +17,7 @@ from fdch.service.http.bodies import (
     max_body_bytes,
     read_body,
     read_length,
+    require_short_head,
 )
 from fdch.service.http.exchange import (
     Reply,
@@ -30,8 +31,8 @@ from fdch.service.http.origins import Origins
 from fdch.service.http.problems import (
     SECURITY_HEADERS,
     Problem,
+    internal_error,
     too_busy,
-    unexpected,
 )
 from fdch.service.http.tokens import MAY_READ, Holder, Right
 from fdch.service.service import Service
@@ -110,13 +111,14 @@ class Gate:
             # where it happened; its message might repeat the query
             trace = "".join(traceback.format_tb(error.__traceback__))
             _log.error("%s at\n%s", type(error).__name__, trace)
-            await reply.refuse(scope, receive, unexpected())
+            await reply.refuse(scope, receive, internal_error())
         finally:
             self._shares.release(network)
             self._record(scope, reply.status, time.perf_counter() - began)
 
     async def _admit(self, scope: Scope, receive: Receive, reply: Reply) -> None:
         limits = self._service.limits
+        require_short_head(scope, limits.head_bytes)
         self._app.locate(scope)
         if scope["path"].startswith(ITEMS):
             # ids are still encoded, so that a slash in one is not a path's

@@ -23,7 +23,7 @@ from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
 from fdch.service.http.limits import ServiceLimits
-from fdch.service.http.problems import Problem, index_lost, loading
+from fdch.service.http.problems import Problem, loading, lost_index
 from fdch.service.http.tokens import Tokens
 from fdch.service.index.answering import Answer, NoKnownWord, Query, answer_queries
 from fdch.service.index.batching import Batcher, BoundedPool
@@ -52,7 +52,7 @@ class Service:
         pictures: Folder for uploaded pictures; None for the index's own.
         log_queries: Whether the log may hold what is searched for.
         open_encoder: Gives what encodes queries in place of an index's method.
-        name: Tells the index from others of the same site.
+        name: Identifies the index among others of the same site.
         metrics: Shared with others; None for its own.
     """
 
@@ -241,14 +241,14 @@ class Service:
 
     async def _watch(self) -> None:
         """Notice what becomes of the token file and of the index's folder."""
-        self._why_not = index_lost
+        self._why_not = lost_index
         while True:
             await asyncio.sleep(WATCH_SECONDS)
             await self.try_to_reload()
             is_there = await self.current.is_there()
             if is_there != self.is_ready:
                 self.is_ready = is_there
-                _log.error("the index is back" if is_there else index_lost().message)
+                _log.error("the index is back" if is_there else lost_index().message)
 
     async def reload(self) -> bool:
         """Read the tokens and open the index again where they have changed."""
@@ -266,7 +266,7 @@ class Service:
             if self.tokens is not None and await asyncio.to_thread(self.tokens.refresh):
                 _log.info("the token file was read again")
         except SettingError as problem:
-            _log.error("the tokens stay as they were: %s", problem)
+            _log.error("the tokens are unchanged: %s", problem)
 
     def _measure(self) -> None:
         metrics, waiting = self.metrics, self.metrics.waiting

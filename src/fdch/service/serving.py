@@ -54,7 +54,8 @@ def listen(host: str, port: int) -> socket.socket:
         )
         return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     except (OSError, OverflowError, UnicodeError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
+        reason = str(getattr(problem, "strerror", None) or problem)
+        reason, _, _ = reason.partition(" (while ")  # then the address again
         raise SettingError(
             f"cannot listen on {host}, port {port}: {reason}. Choose another with "
             "--host and --port."

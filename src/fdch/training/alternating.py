@@ -22,30 +22,18 @@ from fdch.training.loop import Sweep, network_tensors, output_figures
 
 @dataclass(frozen=True)
 class AlternatingWeights:
-    """Weights of the terms beside the pairwise one between the modalities.
+    """Weights of the terms beside the pairwise one between the modalities."""
 
-    Args:
-        quantization: Of the distance between outputs and codes.
-        balance: Of the summed outputs.
-        intra: Of the pairwise terms within a modality; 0 leaves them out.
-        decorrelation: Of the covariance between bits; 0 leaves it out.
-    """
-
-    quantization: float
-    balance: float
-    intra: float = 0.0
-    decorrelation: float = 0.0
+    quantization: float  # of the distance between outputs and codes
+    balance: float  # of the summed outputs
+    intra: float = 0.0  # of the pairwise terms within a modality; 0 leaves them out
+    decorrelation: float = 0.0  # of the covariance between bits; 0 leaves it out
 
 
 class AlternatingStage:
     """One network per modality and one code per pair learn from each other.
 
-    Args:
-        pairs: The training pairs.
-        image_network: Gives F from images.
-        text_network: Gives G from texts.
-        weights: Of the terms.
-        add: How terms are scaled and added.
+    The image network gives F, the text network G.
     """
 
     name = "training"

@@ -31,10 +31,10 @@ def rows_at_once(images: NDArray[Any], device: torch.device) -> int:
 
 
 class TrainingPairs:
-    """The inputs and labels of all training pairs.
+    """The inputs and labels of all training pairs, on the device of the networks.
 
-    Features and labels are moved to the device once, pixels where they fit there,
-    else batch by batch while the device works.
+    Features and labels are moved there once, pixels where they fit, else batch by batch
+    while the device works.
 
     Args:
         images: Features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
@@ -94,11 +94,9 @@ class TrainingPairs:
         return is_there and isinstance(self._texts, ResidentWords)
 
     def images(self, rows: Tensor) -> Tensor:
-        """Return a batch of image inputs on the device.
+        """Return image inputs of some pairs on the device.
 
-        Args:
-            rows: Which pairs, on the device. Where processes share the batch, only
-                the inputs of the share are given.
+        Where processes share the batch, only the inputs of the share are given.
         """
         if self._stream is not None and (pixels := self._stream.pixels) is not None:
             return pixels
@@ -121,11 +119,9 @@ class TrainingPairs:
         return words if self._static is None else words.with_static(self._static[rows])
 
     def draw_others(self) -> tuple[Tensor | slice, float]:
-        """Choose the pairs that a batch is compared with.
+        """Choose the pairs that a batch is compared with: their rows, and a factor.
 
-        Returns:
-            Their rows, and the factor that makes a sum over them an unbiased
-            estimate of the sum over all pairs: 1 for all of them.
+        The factor makes a sum over them an unbiased estimate of the sum over all pairs.
         """
         if not self.is_sampled:
             return slice(None), 1.0
@@ -157,13 +153,9 @@ def fill_last(rows: Tensor, size: int) -> Tensor:
 
 
 class ResidentWords:
-    """Word vectors that lie on an accelerator, where batches are gathered too.
+    """Word vectors, (n, words), on an accelerator, where batches are gathered too.
 
     Rows are padded to the longest, so that all batches have the same shape.
-
-    Args:
-        texts: Word vectors, (n, words).
-        device: Where to keep them.
     """
 
     def __init__(self, texts: csr_array, device: torch.device) -> None:
@@ -251,6 +243,6 @@ def _in_batches(
     with torch.inference_mode():
         parts = [
             network(*inputs(slice(start, start + batch))).float().cpu().numpy()
-            for start in range(0, items, batch)
+            for start in range(0, items, batch) or [0]
         ]
-    return np.concatenate(parts) if parts else np.zeros((0, 0), np.float32)
+    return np.concatenate(parts)

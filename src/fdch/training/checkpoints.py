@@ -24,17 +24,13 @@ UNREADABLE = (SafetensorError, OSError, KeyError, ValueError, RecursionError)
 class Checkpoints:
     """Named checkpoints in a folder, bound to one training task.
 
-    Args:
-        folder: Where the files lie; made when first needed.
-        task: Fingerprint of data and settings. A checkpoint of another task is
-            refused.
-        seconds: Least time between two saves that are not final. The first saves
-            of each name come sooner: after 5 seconds, 10 more, 20 more and so on.
+    The first saves of each name come sooner than `seconds`: after 5 seconds, 10 more,
+    20 more and so on.
     """
 
-    folder: Path
-    task: str
-    seconds: float = 60.0
+    folder: Path  # where the files lie; made when first needed
+    task: str  # fingerprint of data and settings; checkpoints of others are refused
+    seconds: float = 60.0  # between two saves that are not final, at least
     _last: float = field(default_factory=lambda: time.monotonic(), repr=False)
     _saves: Counter[str] = field(default_factory=Counter, repr=False)
 

@@ -13,19 +13,15 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse import csr_array
 
+from fdch.training.saved_arrays import take
+
 Matrix = NDArray[np.float64]
 
 
-def centred(X: NDArray[Any] | csr_array) -> tuple[Matrix, Matrix]:
-    """Subtract the mean of each column.
+def centre(X: NDArray[Any] | csr_array) -> tuple[Matrix, Matrix]:
+    """Subtract the mean of each column of X, (n, d); return both, as dense arrays.
 
-    Args:
-        X: Items in rows, (n, d), dense or sparse.
-
-    Returns:
-        The centred rows, dense (n, d), and the mean (d,).
-
-    >>> centred(np.array([[1.0, 4.0], [3.0, 0.0]]))[0].tolist()
+    >>> centre(np.array([[1.0, 4.0], [3.0, 0.0]]))[0].tolist()
     [[-1.0, 2.0], [1.0, -2.0]]
     """
     rows = X.toarray() if isinstance(X, csr_array) else X
@@ -46,15 +42,10 @@ def signs(outputs: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class LinearMap:
-    """Rows to (row - mean) W, for dense and sparse rows alike.
+    """Rows to (row - mean) W, for dense and sparse rows alike."""
 
-    Args:
-        W: Weights, (d, bits).
-        mean: Training mean, (d,).
-    """
-
-    W: Matrix
-    mean: Matrix
+    W: Matrix  # weights, (d, bits)
+    mean: Matrix  # training mean, (d,)
 
     def __call__(self, X: NDArray[Any] | csr_array) -> NDArray[np.float32]:
         """Map rows, (n, d) to (n, bits)."""
@@ -70,19 +61,15 @@ class LinearMap:
         cls, arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, int]
     ) -> "LinearMap":
         """Take what `to_arrays` gave; weights of another shape are a ValueError."""
-        W, mean = arrays[f"{name}.W"], arrays[f"{name}.mean"]
-        if W.shape != shape or mean.shape != shape[:1]:
-            raise ValueError(f"{name}.W has shape {W.shape}; expected {shape}")
-        return cls(W, mean)
+        W = take(arrays, f"{name}.W", *shape)
+        return cls(W, take(arrays, f"{name}.mean", shape[0]))
 
 
 class Ridge:
-    """Ridge regression on fixed rows X, factored once for many targets.
+    """Ridge regression on fixed rows X, (n, d), factored once for many targets.
 
-    Args:
-        X: Rows to regress from, (n, d).
-        ridge: δ > 0, the weight of the penalty on the weights; more is taken where
-            the system could not be solved with it.
+    `ridge` is δ > 0, the weight of the penalty on the weights. More is taken where the
+    system could not be solved with it.
 
     >>> Ridge(np.array([[1.0], [2.0]]), ridge=5.0).weights(np.array([[2.0], [4.0]]))
     array([[1.]])
@@ -94,18 +81,16 @@ class Ridge:
         gram = self._gram()
         least = _round_off(gram)
         try:
-            self._factor = _factored(gram, ridge)
+            self._factor = _factor(gram, ridge)
         except linalg.LinAlgError:
             # beside features of this size the ridge is nothing
             self._ridge = max(ridge, least)
-            self._factor = _factored(self._gram(), self._ridge)
+            self._factor = _factor(self._gram(), self._ridge)
 
     def weights(self, B: Matrix, products: Matrix | None = None) -> Matrix:
-        """Return (XᵀX + δI)⁻¹XᵀB, (d, k).
+        """Return (XᵀX + δI)⁻¹XᵀB, (d, k), for targets B, (n, k).
 
-        Args:
-            B: Targets, (n, k).
-            products: XᵀB, (d, k), where it is at hand already.
+        `products` is XᵀB, (d, k), where it is known already.
         """
         if not self._is_primal:
             return self._X.T @ self._solve(B)
@@ -136,7 +121,7 @@ class Ridge:
         return linalg.cho_solve(self._factor, right, check_finite=False)
 
 
-def _factored(gram: Matrix, ridge: float) -> tuple[Matrix, bool]:
+def _factor(gram: Matrix, ridge: float) -> tuple[Matrix, bool]:
     """Factor the sum of a Gram matrix, which is overwritten, and a ridge."""
     gram[np.diag_indices_from(gram)] += ridge
     return linalg.cho_factor(gram, overwrite_a=True, check_finite=False)
@@ -153,10 +138,8 @@ def _round_off(gram: Matrix) -> float:
 class Whitening:
     """The Cholesky factor R of XᵀX + δI = RᵀR, under which X R⁻¹ is white.
 
-    Args:
-        X: Centred rows, (n, d).
-        ridge: δ, added to the diagonal; must make the sum positive definite.
-        is_relative: Whether δ is a share of the mean of the diagonal instead.
+    X has centred rows, (n, d). The ridge is δ, or a share of the mean of the diagonal
+    where it is relative; it must make the sum positive definite.
     """
 
     def __init__(self, X: Matrix, ridge: float, is_relative: bool = False) -> None:
@@ -217,13 +200,9 @@ def _gram_root(A: Matrix) -> Matrix:
 def top_singular_vectors(M: Matrix, most: int) -> tuple[Matrix, Matrix, Matrix]:
     """Return the leading singular vectors of a matrix too large for all of them.
 
-    Args:
-        M: Any matrix, (d, e).
-        most: How many are wanted; fewer come where the rank is lower.
-
     Returns:
-        Left vectors (d, s), values (s,) from the largest down, right vectors
-        (e, s), where s is at most `most`.
+        Left vectors of M (d, s), values (s,) from the largest down, right vectors
+        (e, s), where s is at most `most`, and less where the rank is lower.
     """
     if M.shape[0] < M.shape[1]:
         Q, values, P = top_singular_vectors(M.T, most)

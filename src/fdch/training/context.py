@@ -1,7 +1,7 @@
 """The circumstances of training that do not change what is learned."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from fdch.progress import Progress, silent
@@ -16,21 +16,25 @@ if TYPE_CHECKING:
 class Context:
     """Where work runs, what it reports to, and where it keeps its checkpoints.
 
-    Args:
-        progress: Called at every epoch and in long preparations.
-        device: "auto", or a torch device such as "cpu" or "cuda".
-        checkpoints: Where to keep unfinished work; None keeps none.
-        remember: Keep features of pictures in the cache folder, and look there.
-        judge: Called after each epoch of the networks that encode, with its number
-            and the number of all. The method being fitted can encode by then; an
-            exception ends the training.
+    `judge` is called after each epoch of the networks that encode, with its number and
+    the number of all. The method being fitted can encode by then; an exception ends the
+    training.
     """
 
-    progress: Progress = silent
-    device: str = "auto"
-    checkpoints: "Checkpoints | None" = None
+    progress: Progress = silent  # called at every epoch and in long preparations
+    device: str = "auto"  # "auto", or a torch device such as "cpu" or "cuda"
+    checkpoints: "Checkpoints | None" = None  # of unfinished work; None keeps none
+    # keep features of pictures in the cache folder, and look there
     remember: bool = True
     judge: Callable[[int, int], None] | None = None
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{each.name}={value!r}"
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default
+        )
+        return f"Context({', '.join(changed)})"
 
     def torch_device(self) -> "torch.device":
         """Resolve the device's name, "auto" meaning an accelerator if there is one."""

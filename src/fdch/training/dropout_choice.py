@@ -34,11 +34,9 @@ Floats = NDArray[np.float64]
 
 
 def choose_image_dropout(features: NDArray[Any], labels: NDArray[np.uint8]) -> float:
-    """Choose the share of image features to drop.
+    """Choose the share of image features to drop, (pairs, width); of pixels none.
 
-    Args:
-        features: Of the training pairs, (n, width); of pixels none are dropped.
-        labels: Of the same pairs, 0 or 1, (n, classes); all 0 where there are none.
+    Labels are 0 or 1, (pairs, classes); all 0 where there are none.
     """
     if features.dtype == np.uint8:  # pixels say nothing by themselves
         return 0.0
@@ -53,12 +51,7 @@ def choose_static_dropout(
 
 
 def choose_word_dropout(words: csr_array, labels: NDArray[np.uint8]) -> float:
-    """Choose the share of words to drop.
-
-    Args:
-        words: Of the training pairs, (n, words).
-        labels: Of the same pairs, 0 or 1, (n, classes); all 0 where there are none.
-    """
+    """Choose the share of words to drop, (pairs, words), by labels as for images."""
     rows = _some(words.shape[0])
     chosen = words[rows]
     dropout = USUAL.dropout(explained_share(chosen.toarray(), labels[rows]))
@@ -71,10 +64,6 @@ def explained_share(X: NDArray[np.floating], Y: NDArray[np.uint8]) -> float:
 
     A ridge regression with each row left out in turn, in closed form, at the best of
     a few penalties. 0 where there is nothing to explain.
-
-    Args:
-        X: Inputs, (n, d).
-        Y: Labels, (n, classes).
 
     >>> rng = np.random.default_rng(0)
     >>> Y = np.eye(2, dtype=np.uint8)[rng.integers(2, size=50)]

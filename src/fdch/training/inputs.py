@@ -16,7 +16,7 @@ from fdch.data.pictures.images import ImageFeatures, Images, Pictures
 from fdch.data.static_words import StaticVocabulary, is_installed, load_embeddings
 from fdch.data.text_encoders import EncodedVocabulary
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
-from fdch.errors import SettingError
+from fdch.errors import DamagedRun, SettingError
 from fdch.training.context import PLAIN, Context
 
 if TYPE_CHECKING:
@@ -29,27 +29,16 @@ AUTO, WORDS, STATIC = "auto", "words", "words+static"
 
 @dataclass(frozen=True)
 class Inputs:
-    """What turns pictures and texts into the arrays that methods learn from.
+    """What turns pictures and texts into the arrays that methods learn from."""
 
-    Args:
-        image_network: Name of the image network, or "features" for ready ones.
-        image_width: Columns of ready features, or the network's output width.
-        image_weights: File of the network's weights; empty for the packaged ones.
-        finetune: Pictures are handed on as pixels, for a network that is trained.
-        vocabulary: The known words; None for ready word vectors.
-        text_width: Columns of the word vectors, static ones included.
-        items: Training pairs that all this was fitted on.
-        image_fingerprint: Of an image network that is not ours and stays frozen:
-            features of another are refused. Empty for all others.
-    """
-
-    image_network: str
-    image_width: int
-    image_weights: str
-    finetune: bool
-    vocabulary: Vocabulary | None
-    text_width: int
-    items: int
+    image_network: str  # name of the image network, or "features" for ready ones
+    image_width: int  # columns of ready features, or the network's output width
+    image_weights: str  # file of the network's weights; empty for the packaged ones
+    finetune: bool  # pictures are handed on as pixels, for a network that is trained
+    vocabulary: Vocabulary | None  # the known words; None for ready word vectors
+    text_width: int  # columns of the word vectors, static ones included
+    items: int  # training pairs that all this was fitted on
+    # of a frozen image network that is not ours: features of another are refused
     image_fingerprint: str = ""
 
     @classmethod
@@ -91,7 +80,13 @@ class Inputs:
         # not above: what an index holds is known without torch
         from fdch.networks import image as image_networks
 
-        return image_networks.describe(self.image_network)
+        found = image_networks.describe(self.image_network)
+        if found.width != self.image_width:
+            raise DamagedRun(
+                f"the image network '{found.name}' gives {found.width} features; the "
+                f"saved state takes {self.image_width}. Train the run again."
+            )
+        return found
 
     @property
     def static_width(self) -> int:
@@ -108,10 +103,8 @@ class Inputs:
     ) -> NDArray[np.float32] | NDArray[np.uint8]:
         """Return features, float32 (n, width), or pixels, uint8 (n, size, size, 3).
 
-        Args:
-            images: Rows that all have an image.
-            context: Device and progress.
-            keep: Keep pixels on disk, for many passes over more than fit in memory.
+        All rows must have an image. With `keep`, pixels lie on disk, for many passes
+        over more than fit in memory.
         """
         is_ready = self.image_network == READY
         require_fitting(images, self.image_network, self.image_width, is_ready)
@@ -133,9 +126,10 @@ class Inputs:
         return is_ready or bool(self.image_weights) or self.network.pretrained
 
     def features(self, images: Images, context: Context) -> NDArray[np.float32]:
-        """Return the features of the image network as it was before any training."""
+        """Return the features of the image network as it is before any training."""
         from fdch.networks.features import frozen_features
 
+        self.network  # noqa: B018  refuses one of another width
         return frozen_features(
             self.image_network,
             Path(self.image_weights) if self.image_weights else None,
@@ -149,11 +143,8 @@ class Inputs:
     def texts(self, texts: Texts, *, remember: bool = True) -> csr_array:
         """Return text vectors, (n, text_width): words, then any static features.
 
-        A text without a word that counts is all zero.
-
-        Args:
-            texts: Sentences, or ready vectors.
-            remember: Keep an encoder's features in the cache folder, and look there.
+        A text without a word that counts is all zero. With `remember`, an encoder's
+        features are kept in the cache folder.
         """
         width = self.text_width
         return fitting_vectors(texts, self.vocabulary, width, remember=remember)
@@ -199,7 +190,7 @@ def encode_vocabulary(
 
 
 def _hash_network(name: str, context: Context) -> str:
-    """Tell an image network that is not ours from others of its name."""
+    """Identify an image network of another package, beside its name."""
     from fdch.networks import image as image_networks
     from fdch.networks.features import FeatureExtractor
 

@@ -12,38 +12,24 @@ from fdch.training.loop import Sweep, network_tensors, output_figures
 
 
 class JointOutputs(NamedTuple):
-    """What a joint loss is given of a batch.
+    """What a joint loss is given of a batch."""
 
-    Args:
-        rows: Which training pairs, (b,).
-        F: Outputs of their images between -1 and 1, (b, bits).
-        G: Outputs of their texts, (b, bits).
-        image_buffer: The latest F of the training pairs that the batch is compared
-            with, held fixed, (n, bits).
-        text_buffer: Their latest G, (n, bits).
-        others: Which these are.
-        scale: What makes a sum over them stand for all training pairs.
-    """
-
-    rows: Tensor
-    F: Tensor
-    G: Tensor
+    rows: Tensor  # which training pairs, (b,)
+    F: Tensor  # outputs of their images between -1 and 1, (b, bits)
+    G: Tensor  # outputs of their texts, (b, bits)
+    # the latest F and G of the pairs that the batch is compared with, fixed, (n, bits)
     image_buffer: Tensor
     text_buffer: Tensor
-    others: Tensor | slice = slice(None)
-    scale: float = 1.0
+    others: Tensor | slice = slice(None)  # which pairs these are
+    scale: float = 1.0  # what makes a sum over them stand for all training pairs
 
 
 class JointStage:
     """One network per modality, both taught by the same batches.
 
-    Args:
-        pairs: The training pairs.
-        image_network: Gives outputs of images, whose tanh is F.
-        text_network: Gives outputs of texts, whose tanh is G.
-        loss: Gives the loss of `JointOutputs` and its terms by name. Its parameters
-            learn with the networks; its buffers belong to the checkpoints.
-        is_bounded: Whether F and G are the tanh; else they are the outputs themselves.
+    F and G are the tanh of the outputs where these are bounded, else the outputs
+    themselves. The loss takes `JointOutputs` and gives its terms by name too. Its
+    parameters learn with the networks; its buffers belong to the checkpoints.
     """
 
     name = "training"
@@ -71,7 +57,7 @@ class JointStage:
         return [Sweep(learning, self.batch_loss, self.pairs.deliver_images)]
 
     def batch_loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss of a batch, all other rows of F and G as they were."""
+        """Return the loss of a batch, all other rows of F and G unchanged."""
         F = gather_rows(self._image_outputs(rows))
         G = gather_rows(self._text_outputs(rows))
         self.F[rows], self.G[rows] = F.detach(), G.detach()

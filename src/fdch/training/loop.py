@@ -25,29 +25,17 @@ Shape = Literal["log", "cosine"]
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how fast to learn.
+    """How long and how fast to learn."""
 
-    Args:
-        epochs: Passes over the training pairs.
-        batch_size: Pairs in a batch.
-        learning_rate: Rate of the first epoch.
-        final_learning_rate: Rate of the last; between them the logarithm of the
-            rate falls evenly.
-        weight_decay: Decay of all weights.
-        optimizer: "adamw", or "sgd" without momentum as in the papers.
-        backbone_rate: Share of the rate that an image network gets.
-        backbone_decay: Decay of its weights; None for that of all others.
-        shape: How the rate falls: "log", or "cosine" after half an epoch's rate.
-    """
-
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    final_learning_rate: float
-    weight_decay: float
-    optimizer: Literal["adamw", "sgd"]
-    backbone_rate: float = 0.1
-    backbone_decay: float | None = None
+    epochs: int  # passes over the training pairs
+    batch_size: int  # pairs in a batch
+    learning_rate: float  # of the first epoch
+    final_learning_rate: float  # of the last; between them its logarithm falls evenly
+    weight_decay: float  # of all weights
+    optimizer: Literal["adamw", "sgd"]  # "sgd" without momentum, as in the papers
+    backbone_rate: float = 0.1  # share of the rate that an image network gets
+    backbone_decay: float | None = None  # of its weights; None for that of all others
+    # how the rate falls; "cosine" after half a rate in the first epoch
     shape: Shape = "log"
 
     def rate(self, epoch: int) -> float:
@@ -93,16 +81,11 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Sweep:
-    """One pass over the pairs that teaches some networks by one loss.
+    """One pass over the pairs that teaches some networks by one loss."""
 
-    Args:
-        networks: What learns.
-        loss: Gives the loss of some rows, and its terms by name.
-        deliver: Gives the rows of each batch in turn, once its inputs are there.
-    """
-
-    networks: Sequence[nn.Module]
-    loss: Loss
+    networks: Sequence[nn.Module]  # what learns
+    loss: Loss  # gives the loss of some rows, and its terms by name
+    # gives the rows of each batch in turn, once its inputs are there
     deliver: Callable[[Sequence[Tensor]], Iterable[Tensor]] = lambda each: each
 
 

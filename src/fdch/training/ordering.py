@@ -40,12 +40,19 @@ class Ordering(ABC):
         """Return what is stored for whole pairs, (n, bytes)."""
 
     @abstractmethod
-    def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
-        """Return how images as queries order candidates."""
+    def weigh_images(
+        self, images: NDArray[Any], outputs: Floats | None = None
+    ) -> QueryOrder:
+        """Return how images as queries order candidates.
+
+        `outputs` are the method's outputs of these images, where they are known.
+        """
 
     @abstractmethod
-    def weigh_texts(self, texts: csr_array) -> QueryOrder:
-        """Return how texts as queries order candidates."""
+    def weigh_texts(
+        self, texts: csr_array, outputs: Floats | None = None
+    ) -> QueryOrder:
+        """Return how texts as queries order candidates; `outputs` likewise."""
 
     @abstractmethod
     def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
@@ -53,7 +60,12 @@ class Ordering(ABC):
 
 
 def to_units(values: NDArray[Any]) -> Floats:
-    """Scale rows to length 1; a row of zeros stays as it is."""
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    """Scale rows to length 1; a row of zeros stays as it is.
+
+    >>> to_units(np.array([[3e30, 4e30], [0, 0]], np.float32)).round(6).tolist()
+    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+    """
+    # squares of large float32 numbers are infinite
+    lengths = np.linalg.norm(values.astype(np.float64), axis=1, keepdims=True)
     found = values / np.maximum(lengths, np.finfo(np.float32).tiny)
     return found.astype(np.float32)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import expit
 from torch import nn
 
 from fdch.codes import Codes
@@ -20,6 +21,7 @@ from fdch.evaluation.ordering import QueryOrder, VectorPart, count_places, raise
 from fdch.training import batches
 from fdch.training.ordering import Floats, Ordering, Vectors, to_units
 from fdch.training.quantizer import CENTRES, fit_books, quantize, restore
+from fdch.training.saved_arrays import LARGEST, take
 
 CERTAINTY = 0.9  # s, so that a certain label does not outweigh all others
 # deviations above the mean from which on two items are nearly the same
@@ -58,28 +60,18 @@ USUAL_WEIGHTS = Weights()
 
 
 class Side(NamedTuple):
-    """What networks say of some items of one side; no columns without a network.
+    """What is stored of some items of one side; no columns without a network."""
 
-    Args:
-        outputs: Real outputs of codes, (n, bits).
-        odds: Log odds of labels, (n, classes).
-        likeness: Of length 1, less the mean of the side, (n, pair width).
-    """
-
-    outputs: Floats
-    odds: Floats
-    likeness: Floats
+    odds: Floats  # log odds of labels, (n, classes)
+    likeness: Floats  # of length 1, less the mean of the side, (n, pair width)
 
 
 class PairOrdering(Ordering):
     """Adds up the cosine of codes, the labels shared and, above a threshold, likeness.
 
-    Each is divided by its deviation, then multiplied by its weight.
-
-    Args:
-        networks: By role: "image" and "text" for codes, "label_image" and "pair_image"
-            and their like where labels and likeness are stored.
-        prior: Log odds of each label, (classes,).
+    Each is divided by its deviation, then multiplied by its weight. The networks go by
+    their roles: "image" and "text" for codes, "label_image" and "pair_image" and their
+    like where labels and likeness are stored. `prior` has the log odds of each label.
     """
 
     def __init__(self, networks: Mapping[str, nn.Module], prior: NDArray[Any]) -> None:
@@ -118,7 +110,7 @@ class PairOrdering(Ordering):
         share = Y[Y.any(axis=1)].mean(axis=0) if Y.any() else np.zeros(Y.shape[1])
         share = np.clip(share, 1e-4, 1 - 1e-4)
         made = cls(networks, np.log(share / (1 - share)))
-        sides = made._see(images), made._read(texts)
+        sides = made._image_side(images), made._text_side(texts)
         made.means = tuple(side.likeness.mean(axis=0) for side in sides)
         odds = np.concatenate([side.odds for side in sides])
         likeness = np.concatenate(
@@ -146,11 +138,12 @@ class PairOrdering(Ordering):
             By codes, labels and likeness, each (2, n, n): images as queries for texts,
             then texts for images.
         """
-        sides = self._see(images), self._read(texts)
-        queries = [self._weigh(side) for side in sides]
+        sides = self._image_side(images), self._text_side(texts)
+        outputs = self._run("image", images), self._run("text", texts)
+        queries = list(map(self._weigh, outputs, sides))
         items = [
-            (np.where(side.outputs >= 0, 1, -1), *self._restore(self._store(side)))
-            for side in sides
+            (np.where(own >= 0, 1, -1), *self._restore(self._store(side)))
+            for own, side in zip(outputs, sides, strict=True)
         ]
         codes, labels, likeness = (
             np.stack(
@@ -165,11 +158,11 @@ class PairOrdering(Ordering):
 
     def image_vectors(self, images: NDArray[Any]) -> Vectors:
         """Return what is stored for images, (n, bytes)."""
-        return self._store(self._see(images))
+        return self._store(self._image_side(images))
 
     def text_vectors(self, texts: csr_array) -> Vectors:
         """Return what is stored for texts, (n, bytes)."""
-        return self._store(self._read(texts))
+        return self._store(self._text_side(texts))
 
     def pair_vectors(self, images: NDArray[Any], texts: csr_array) -> Vectors:
         """Return what is stored for whole pairs, from both sides, (n, bytes).
@@ -177,22 +170,28 @@ class PairOrdering(Ordering):
         Its likeness lies between those of both sides and is as long as these on
         average.
         """
-        seen, read = self._see(images), self._read(texts)
-        odds = seen.odds + read.odds
+        image, text = self._image_side(images), self._text_side(texts)
+        odds = image.odds + text.odds
         if odds.shape[1]:
             odds = odds - self._prior
-        lengths = [np.linalg.norm(side.likeness, axis=1) for side in (seen, read)]
-        middle = to_units(seen.likeness + read.likeness)
+        lengths = [np.linalg.norm(side.likeness, axis=1) for side in (image, text)]
+        middle = to_units(image.likeness + text.likeness)
         likeness = middle * ((lengths[0] + lengths[1]) / 2)[:, None]
-        return self._store(Side(seen.outputs, odds, likeness))
+        return self._store(Side(odds, likeness))
 
-    def weigh_images(self, images: NDArray[Any]) -> QueryOrder:
+    def weigh_images(
+        self, images: NDArray[Any], outputs: Floats | None = None
+    ) -> QueryOrder:
         """Return how images as queries order candidates."""
-        return self._order(*self._weigh(self._see(images)))
+        outputs = self._run("image", images) if outputs is None else outputs
+        return self._order(*self._weigh(outputs, self._image_side(images)))
 
-    def weigh_texts(self, texts: csr_array) -> QueryOrder:
+    def weigh_texts(
+        self, texts: csr_array, outputs: Floats | None = None
+    ) -> QueryOrder:
         """Return how texts as queries order candidates."""
-        return self._order(*self._weigh(self._read(texts)))
+        outputs = self._run("text", texts) if outputs is None else outputs
+        return self._order(*self._weigh(outputs, self._text_side(texts)))
 
     def weigh_items(self, codes: Codes, vectors: Vectors) -> QueryOrder:
         """Return how items order candidates, by what is stored of them."""
@@ -212,14 +211,27 @@ class PairOrdering(Ordering):
 
     @classmethod
     def from_arrays(
-        cls, networks: Mapping[str, nn.Module], arrays: Mapping[str, NDArray[Any]]
+        cls,
+        networks: Mapping[str, nn.Module],
+        arrays: Mapping[str, NDArray[Any]],
+        labels: tuple[int, int],
+        pairs: tuple[int, int],
     ) -> Self:
-        """Read what `to_arrays` gave."""
+        """Read what `to_arrays` gave; arrays of another shape are a ValueError.
+
+        `labels` are the bytes for labels and their number, `pairs` the bytes for
+        likeness and its width.
+        """
         made = cls(networks, arrays["ordering.prior"])
-        made.means = tuple(arrays["ordering.means"])
-        made.label_books = arrays["ordering.label_books"]
-        made.pair_books = arrays["ordering.pair_books"]
-        scales = arrays["ordering.scales"].tolist()
+        if labels[0]:  # else it counts nowhere, whatever labels there were
+            take(arrays, "ordering.prior", labels[1])
+        width = pairs[1] if pairs[0] else 0
+        made.means = tuple(take(arrays, "ordering.means", 2, width))
+        made.label_books = _take_books(arrays, "ordering.label_books", *labels)
+        made.pair_books = _take_books(arrays, "ordering.pair_books", *pairs)
+        scales = take(arrays, "ordering.scales", 5).tolist()
+        if min(scales[:3]) < 1 / LARGEST or min(scales[3:]) < 0:
+            raise ValueError(f"ordering.scales are {scales}")
         made.scales, made.weights = Scales(*scales[:3]), Weights(*scales[3:])
         return made
 
@@ -236,9 +248,9 @@ class PairOrdering(Ordering):
             ),
         )
 
-    def _weigh(self, side: Side) -> tuple[Floats, Floats, Floats]:
+    def _weigh(self, outputs: Floats, side: Side) -> tuple[Floats, Floats, Floats]:
         """Return the weights of bits, labels and likeness before any scaling."""
-        of_bits = to_units(side.outputs) / np.float32(np.sqrt(side.outputs.shape[1]))
+        of_bits = to_units(outputs) / np.float32(np.sqrt(outputs.shape[1]))
         return of_bits, spread_odds(side.odds), to_units(side.likeness)
 
     def _store(self, side: Side) -> Vectors:
@@ -253,25 +265,29 @@ class PairOrdering(Ordering):
             restore(likeness, self.pair_books),
         )
 
-    def _see(self, images: NDArray[Any]) -> Side:
-        none = np.zeros((len(images), 0), np.float32)
+    def _image_side(self, images: NDArray[Any]) -> Side:
+        likeness = to_units(self._run("pair_image", images)) - self.means[0]
+        return Side(self._run("label_image", images), likeness)
 
-        def run(role: str) -> Floats:
-            network = self._networks.get(role)
-            return none if network is None else batches.image_outputs(network, images)
+    def _text_side(self, texts: csr_array) -> Side:
+        likeness = to_units(self._run("pair_text", texts)) - self.means[1]
+        return Side(self._run("label_text", texts), likeness)
 
-        likeness = to_units(run("pair_image")) - self.means[0]
-        return Side(run("image"), run("label_image"), likeness)
+    def _run(self, role: str, inputs: NDArray[Any] | csr_array) -> Floats:
+        """Return what a network says; no columns where there is none of its role."""
+        if (network := self._networks.get(role)) is None:
+            return np.zeros((inputs.shape[0], 0), np.float32)
+        if role.endswith("text"):
+            return batches.text_outputs(network, inputs)
+        return batches.image_outputs(network, inputs)
 
-    def _read(self, texts: csr_array) -> Side:
-        none = np.zeros((texts.shape[0], 0), np.float32)
 
-        def run(role: str) -> Floats:
-            network = self._networks.get(role)
-            return none if network is None else batches.text_outputs(network, texts)
-
-        likeness = to_units(run("pair_text")) - self.means[1]
-        return Side(run("text"), run("label_text"), likeness)
+def _take_books(
+    arrays: Mapping[str, NDArray[Any]], name: str, count: int, width: int
+) -> Floats:
+    """Return the centres of so many bytes; no columns where there are no bytes."""
+    found = take(arrays, name, count, CENTRES, width if count else 0)
+    return found.astype(np.float32, copy=False)
 
 
 def choose_rows(count: int, most: int) -> NDArray[np.intp]:
@@ -285,7 +301,7 @@ def spread_odds(log_odds: NDArray[Any]) -> Floats:
     >>> spread_odds(np.array([0.0])).round(3).tolist()  # -log(1 - 0.9 / 2)
     [0.5979999899864197]
     """
-    p = 1 / (1 + np.exp(-np.asarray(log_odds, np.float64)))
+    p = expit(np.asarray(log_odds, np.float64))
     return np.asarray(-np.log1p(-CERTAINTY * p), np.float32)
 
 
@@ -297,22 +313,13 @@ def choose_weights(
     label_weights: Sequence[float] = LABEL_WEIGHTS,
     pair_weights: Sequence[float] = PAIR_WEIGHTS,
 ) -> Weights | None:
-    """Choose the weight of labels, then that of likeness.
+    """Choose the weight of labels, then that of likeness, on pairs not trained on.
 
     Labels get the weight that finds items with shared labels best: by the sum of 3
     times mAP, precision at 10 and NDCG at 10. Likeness gets the weight with the
-    largest sum of these and half the recall of partners at 10.
-
-    Args:
-        ordering: With its scales.
-        images: Image inputs of pairs that were not trained on.
-        texts: Text inputs of the same pairs.
-        Y: Their labels, (n, classes).
-        label_weights: To choose from; of equally good ones the first.
-        pair_weights: To choose from, likewise.
-
-    Returns:
-        None where fewer than 100 pairs share a label with another.
+    largest sum of these and half the recall of partners at 10. Of equally good weights
+    the first is taken. Returns None where fewer than 100 pairs share a label with
+    another.
     """
     shared = (Y.astype(np.float32) @ Y.T.astype(np.float32)).astype(np.intp)
     np.fill_diagonal(shared, 0)  # partners are measured apart

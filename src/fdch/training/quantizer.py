@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fdch.training.shallow.anchors import kmeans_centroids
 
 CENTRES = 256  # values of a byte
-PER_CENTRE = 10  # training vectors; fewer would be learned by heart
+PER_CENTRE = 10  # training vectors; fewer would be memorised
 ITERATIONS = 15
 ROWS_AT_A_TIME = 4096
 Floats = NDArray[np.float32]
@@ -20,19 +20,13 @@ Bytes = NDArray[np.int8]
 
 
 def fit_books(vectors: Floats, count: int, seed: int) -> Floats:
-    """Find the centres of each byte by k-means.
+    """Find the centres of each byte by k-means, (count, 256, width).
 
-    Args:
-        vectors: To learn from, (n, width).
-        count: Bytes per vector.
-        seed: Where random numbers come from.
-
-    Returns:
-        Centres, (count, 256, width).
+    Vectors to learn from are (n, width), each to be kept in so many bytes.
     """
     rest = np.asarray(vectors, np.float32)
     most = int(np.clip(len(rest) // PER_CENTRE, 1, CENTRES))
-    # 0 stands where there are fewer centres, so that every byte means something
+    # unused centres are 0, so that every byte can be decoded
     books = np.zeros((count, CENTRES, rest.shape[1]), np.float32)
     for place, book in enumerate(books):
         found = kmeans_centroids(rest, most, seed + place, ITERATIONS)

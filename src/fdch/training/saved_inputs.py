@@ -16,6 +16,7 @@ from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import Inputs, encode_vocabulary
 
 KEY = "inputs"
+MAX_NAME = 4096  # of a network or an encoder, which may be a path
 
 
 def inputs_to_arrays(inputs: Inputs) -> dict[str, NDArray[Any]]:
@@ -45,7 +46,7 @@ def inputs_from_arrays(
     """Read what `inputs_to_arrays` gave; a file of weights may have moved since."""
     try:
         facts = json.loads(state[KEY].tobytes())
-        name = str(facts["image_network"])
+        name = str(facts["image_network"])[:MAX_NAME]
         if name.startswith(FOLDER):
             find_folder(name)  # refuses one that is not there
         return Inputs(
@@ -72,7 +73,7 @@ def _restore_vocabulary(facts: dict[str, Any], context: Context) -> Vocabulary |
     if "text_encoder" not in facts:
         return restore_vocabulary(words, facts.get("static"), width)
     name, expected = facts["text_encoder"]
-    found = encode_vocabulary(tuple(map(str, words)), str(name), context)
+    found = encode_vocabulary(tuple(map(str, words)), str(name)[:MAX_NAME], context)
     if found.encoder.fingerprint != expected or found.width != width:
         raise DataError(
             f"the text encoder '{name}' is not the one that this model was trained "

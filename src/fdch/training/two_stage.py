@@ -30,23 +30,18 @@ from fdch.training.loop import Sweep, network_tensors, output_figures
 
 @dataclass(frozen=True)
 class Rarity:
-    """What makes up for similar pairs being rare; the paper has neither.
+    """What makes up for similar pairs being rare; the paper has neither."""
 
-    Args:
-        prior: Multiple of the log odds of similar pairs that shifts the likelihood.
-        neighbours: Weight of the neighbour term, beside each pairwise term of 1,
-            where similar pairs are rare; see `objectives/neighbours.py`.
-    """
-
+    # multiple of the log odds of similar pairs that shifts the likelihood
     prior: float = 0.0
+    # weight of the neighbour term, beside each pairwise term of 1, where similar pairs
+    # are rare; see `objectives/neighbours.py`
     neighbours: float = 0.0
 
     def weigh(self, Y: Tensor, bits: int) -> tuple[float, float]:
         """Return the shift of the likelihood and the weight of the neighbour term.
 
-        Args:
-            Y: Labels of all training items, (n, classes).
-            bits: Length of the codes.
+        Labels Y are those of all training items, (n, classes).
         """
         odds = log_odds(Y)
         return self.prior * odds, self.neighbours * neighbour_share(odds, bits)
@@ -81,11 +76,7 @@ class ModalityWeights:
 class FusionStage:
     """Stage 1: image, text and fusion networks learn one code per pair.
 
-    Args:
-        pairs: The training pairs.
-        network: Gives H from a batch of images and texts.
-        weights: λ and η.
-        add: How terms are scaled and added.
+    The network gives H from a batch of images and texts.
     """
 
     name = "stage 1"
@@ -109,7 +100,7 @@ class FusionStage:
         return [Sweep([self.network], self.loss, self.pairs.deliver_images)]
 
     def loss(self, rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return Eq. 2 on a batch, all other rows of H held as they were."""
+        """Return Eq. 2 on a batch, all other rows of H held unchanged."""
         H = gather_rows(self.network(self.pairs.images(rows), self.pairs.texts(rows)))
         self.H[rows] = H.detach()
         Y = self.pairs.labels
@@ -127,7 +118,10 @@ class FusionStage:
             )
         }
         if self._neighbours:
-            over_items["neighbours"] = 2 * self._neighbours, neighbour_loss(theta, S)
+            over_items["neighbours"] = (
+                2 * self._neighbours,
+                neighbour_loss(theta, S, scale),
+            )
         return self.add(
             len(rows),
             over_pairs={
@@ -159,17 +153,11 @@ class FusionStage:
 
 
 class ModalityStage:
-    """Stage 2: frozen codes B teach one network per modality.
+    """Stage 2: frozen codes B, (items, bits), teach one network per modality.
 
-    Args:
-        pairs: The training pairs.
-        image_network: Gives F from images.
-        text_network: Gives G from texts.
-        B: Unified codes of the training pairs, (items, bits).
-        weights: Of the pairwise term, γ, β and α.
-        add: How terms are scaled and added.
-        H: Outputs of stage 1, (items, bits), by which pairs without labels are as
-            similar to others as they suppose; None where all pairs have labels.
+    The image network gives F, the text network G. H has the outputs of stage 1,
+    (items, bits), by which pairs without labels are as similar to others as they
+    suppose; it is None where all pairs have labels.
     """
 
     name = "stage 2"
@@ -282,7 +270,7 @@ class ModalityStage:
             if self._neighbours:
                 over_items[side + "neighbours"] = (
                     self.weights.pairwise * self._neighbours,
-                    neighbour_loss(theta, S),
+                    neighbour_loss(theta, S, scale),
                 )
         if self.weights.classification:
             known = out if self.H is None else out * self._is_labelled[rows][:, None]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from fdch.errors import SettingError
 from fdch.files import fingerprint
 from fdch.methods._base import HashMethod
-from fdch.methods._settings import search_space
-from fdch.methods._space import Choice, Range
+from fdch.methods._settings.assignments import search_space
+from fdch.methods._settings.space import Choice, Range
 from fdch.runs.pipeline import identify_training
 from fdch.training.randomness import derive_seed
 from fdch.tuning.held_out import FOLDS
@@ -52,7 +52,7 @@ class TuningTask:
 
     @property
     def fingerprint(self) -> str:
-        """Tell one task from another, so that their trials are not mixed."""
+        """Identify a task, so that trials of different tasks are not mixed."""
         space = {name: asdict(each) for name, each in self.space.items()}
         training = identify_training(self.method, self.data, self.split)
         return fingerprint({**training, "space": space, "folds": FOLDS})
@@ -93,7 +93,7 @@ def propose(task: TuningTask, trials: Sequence[Trial]) -> dict[str, Any]:
     )
     for trial in trials:
         if trial.state in ("done", "stopped"):
-            study.add_trial(_frozen(task, trial, trials[0], distributions))
+            study.add_trial(_freeze_trial(task, trial, trials[0], distributions))
     drawn = study.ask(distributions).params
     for name, value in drawn.items():
         if isinstance(value, float):  # rounded to what people write, inside its range
@@ -134,7 +134,7 @@ def _distribution(space: Range | Choice, default: Any) -> "BaseDistribution":
     return FloatDistribution(space.low, space.high, log=space.log)
 
 
-def _frozen(
+def _freeze_trial(
     task: TuningTask,
     trial: Trial,
     defaults: Trial,

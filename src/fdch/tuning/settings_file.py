@@ -12,7 +12,7 @@ from fdch.data.rows import list_names
 from fdch.errors import DataError, MissingFile, NewerRun, SettingError
 from fdch.evaluation.documents import from_plain
 from fdch.files import write_bytes
-from fdch.methods._settings import configure, write_setting
+from fdch.methods._settings.assignments import configure, write_setting
 
 FORMAT = 1
 MAX_BYTES = 2**20

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fdch import __version__
-from fdch.methods._settings import write_setting
-from fdch.methods._space import Choice, Range
+from fdch.methods._settings.assignments import write_setting
+from fdch.methods._settings.space import Choice, Range
 from fdch.report.plots import INK, SERIES, page_svg
 from fdch.report.render import write_page
 from fdch.tuning.records import SURE, Trial
@@ -92,7 +92,7 @@ def setting_plot(found: Tuning, name: str) -> str:
         _scatter(axes, found, values)
         axes.axvline(values[0], color=INK, linewidth=1, linestyle=":")
         if isinstance(space, Choice):
-            shown = [str(value).lower() for value in space.values]
+            shown = [write_setting(value) for value in space.values]
             axes.set_xticks(range(len(shown)), shown)
             axes.set_xlim(-0.5, len(shown) - 0.5)
         elif space.log:

@@ -1,4 +1,4 @@
-"""A server that asks who is there."""
+"""A server that requires a password."""
 
 import runpy
 from pathlib import Path
@@ -13,7 +13,7 @@ KEEPER = Path(__file__).parents[2] / "milvus_keeper.py"
 
 @pytest.fixture
 def guarded(tmp_path, monkeypatch):
-    """A server of its own, told by its environment to ask for passwords."""
+    """A server of its own, which its environment makes require passwords."""
     pytest.importorskip("pymilvus")
     pytest.importorskip("milvus")
     monkeypatch.setenv("ETCD_CONFIG_PATH", "set by the server's maker")

@@ -54,8 +54,8 @@ def test_a_server_compares_by_type_as_a_folder_does(store, folder):
     assert store.types() == {**folder.types(), "late": "date"}
     for written in CONDITIONS:
         where = [parse_condition(written)]
-        [there] = store.within(random_codes(1), BITS, where)
-        [expected] = folder.within(random_codes(1), BITS, where)
+        [there] = store.search(random_codes(1), radius=BITS, where=where)
+        [expected] = folder.search(random_codes(1), radius=BITS, where=where)
         assert there.ids == expected.ids, written
         assert store.facets(where).items == folder.facets(where).items, written
     near = (random_codes(1), 14)
@@ -70,9 +70,9 @@ def test_a_server_compares_by_type_as_a_folder_does(store, folder):
     assert {name: facts.type for name, facts in there.columns.items()} == store.types()
     assert "does not count" in there.uncounted
     with pytest.raises(DataError, match=r"did you mean 'price<12\.50'"):
-        store.nearest(random_codes(1), 1, [parse_condition("price<12,50")])
+        store.search(random_codes(1), 1, where=[parse_condition("price<12,50")])
     with pytest.raises(DataError, match="labels on Milvus are compared with"):
-        store.nearest(random_codes(1), 1, [parse_condition("label^=kit")])
+        store.search(random_codes(1), 1, where=[parse_condition("label^=kit")])
     with pytest.raises(SettingError, match="chosen when the index is made"):
         store.set_types({"price": "text"})
     store.set_types({"late": "date"})

@@ -20,10 +20,10 @@ class Client:
 
     def __init__(self, *answers):
         self.answers = list(answers)
-        self.asked = 0
+        self.calls = 0
 
     def query(self, *, timeout):
-        self.asked += 1
+        self.calls += 1
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -60,7 +60,7 @@ class RpcError(Exception):
 
 
 class Retriable(Exception):
-    """As newer clients tell what the server says of its error."""
+    """As newer clients report what the server says of its error."""
 
     retriable = True
 
@@ -80,21 +80,21 @@ WRONG = MilvusException(1100, "invalid parameter")
 def test_passing_trouble_is_waited_out(connected, problem):
     connection, client = connected(problem, problem, "found")
     assert connection.call("query") == "found"
-    assert client.asked == 3
+    assert client.calls == 3
 
 
 def test_waiting_ends(connected):
     connection, client = connected(*[UNAVAILABLE] * 100)
     with pytest.raises(StoreAway, match=r"at db, port 19530 \(so the server says"):
         connection.call("query")
-    assert 3 < client.asked < 20
+    assert 3 < client.calls < 20
 
 
-def test_what_the_server_refuses_is_asked_once(connected):
+def test_what_the_server_refuses_is_requested_once(connected):
     connection, client = connected(WRONG)
     with pytest.raises(IndexFolderError, match=r"refused a request.*invalid parameter"):
         connection.call("query")
-    assert client.asked == 1
+    assert client.calls == 1
     assert not is_transient(WRONG)
 
 
@@ -119,7 +119,7 @@ def test_a_token_refused_while_connecting_again_is_not_waited_for(connected):
     connection, client = connected(lost)
     with pytest.raises(IndexFolderError, match="refused the user or token"):
         connection.call("query")
-    assert client.asked == 1
+    assert client.calls == 1
 
 
 def test_our_own_mistakes_keep_their_trace(connected):
@@ -128,7 +128,7 @@ def test_our_own_mistakes_keep_their_trace(connected):
         connection.call("query")
 
 
-def test_nobody_listening_is_an_absent_store():
+def test_a_server_that_does_not_listen_is_an_absent_store():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -37,7 +37,7 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
         server.server_proc.wait()
         for attempt in (
             lambda: store.add(items[:1], codes[:1]),
-            lambda: store.nearest(codes[:1], 1),
+            lambda: store.search(codes[:1], 1),
             lambda: store.remove(["item 1"]),
         ):
             with pytest.raises(StoreAway, match=f"port {server.listen_port}"):

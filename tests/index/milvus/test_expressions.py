@@ -1,4 +1,4 @@
-"""Expressions without a server; test_store.py asks a real one."""
+"""Expressions without a server; test_store.py uses a real one."""
 
 import ast
 
@@ -89,11 +89,11 @@ def test_labels_have_no_order(operator):
         expression([Condition("label", operator, ("dog",))])
 
 
-def test_truths_are_asked_for_as_json_writes_them_too():
-    asked = expression([Condition("flag", "=", ("True",))])
-    assert " or " in asked
-    assert '== "True"' in asked
-    assert '== "true"' in asked
+def test_truths_are_matched_as_json_writes_them_too():
+    written = expression([Condition("flag", "=", ("True",))])
+    assert " or " in written
+    assert '== "True"' in written
+    assert '== "true"' in written
     refused = expression([Condition("flag", "!=", ("True",))])
     assert " or " not in refused
     assert '!= "True"' in refused

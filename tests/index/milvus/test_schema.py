@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fdch.codes import binarize
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.milvus import Address
-from fdch.index.milvus.collection import BATCH_BYTES, BATCH_ROWS, sized
+from fdch.index.milvus.collection import BATCH_BYTES, BATCH_ROWS, cut_batches
 from fdch.index.milvus.schema import (
     Description,
     make_row,
@@ -70,12 +70,12 @@ def test_rows_of_another_program_are_damage(change):
         (Item("x", labels=("y",) * 1_025), "of an item. Leave some out, or use an"),
     ],
 )
-def test_what_to_do_with_items_too_large_is_told(item, advice):
+def test_what_to_do_with_items_too_large_is_reported(item, advice):
     with pytest.raises(DataError, match=advice):
         make_row(item, 7, b"\0")
 
 
-def test_what_to_do_with_items_that_do_not_fit_is_told():
+def test_what_to_do_with_items_that_do_not_fit_is_reported():
     codes = binarize([[1] * 8, [-1] * 8])
     with pytest.raises(DataError, match=r"given 2 codes\. Give one code to each item"):
         make_rows([Item("a")], codes, 1)
@@ -85,14 +85,14 @@ def test_what_to_do_with_items_that_do_not_fit_is_told():
 
 def test_batches_stay_below_the_servers_limits():
     small = [make_row(Item(str(i)), i, b"\0") for i in range(BATCH_ROWS + 1)]
-    assert [len(batch) for batch in sized(small)] == [BATCH_ROWS, 1]
+    assert [len(batch) for batch in cut_batches(small)] == [BATCH_ROWS, 1]
     large = [make_row(Item(str(i), text="x" * 60_000), i, b"\0") for i in range(200)]
-    batches = list(sized(large))
+    batches = list(cut_batches(large))
     assert [row["id"] for batch in batches for row in batch] == [
         str(i) for i in range(200)
     ]
     assert all(sum(map(row_bytes, batch)) <= BATCH_BYTES for batch in batches)
-    assert list(sized([])) == []
+    assert list(cut_batches([])) == []
 
 
 def test_a_description_is_read_back():

@@ -25,12 +25,12 @@ class Server:
         self.numbers = numbers
         self.most = 0
 
-    def call(self, name, collection, **asked):
-        bounds = asked["search_params"]["params"]
+    def call(self, name, collection, **request):
+        bounds = request["search_params"]["params"]
         low, high = bounds.get("range_filter", 0), bounds.get("radius", BITS + 1)
         return [
-            self.hits(query, asked["limit"], asked["filter"] or "True", low, high)
-            for query in asked["data"]
+            self.hits(query, request["limit"], request["filter"] or "True", low, high)
+            for query in request["data"]
         ]
 
     def hits(self, query, limit, condition, low, high):

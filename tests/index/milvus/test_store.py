@@ -1,6 +1,8 @@
 """The store against a real server; tests/conftest.py says how it is started."""
 
 import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,8 @@ from tests.index.store_samples import random_vectors
 
 from fdch.codes import Codes, binarize, hamming_distances
 from fdch.errors import DataError, IndexFolderError, ModelMismatch, SettingError
+from fdch.index.cells import as_number, write_cell
 from fdch.index.milvus import MilvusStore
-from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.store import Added, Condition, Item
 
 MODEL = "a" * 32
@@ -70,15 +72,15 @@ COLUMNS = ["year", 'a"b\\', "é/~😀"]
 ITEMS = [
     Item(
         f"cell {row}",
-        text=spelled(cell) if row % 2 else None,
+        text=write_cell(cell) if row % 2 else None,
         image=None if row % 3 else f"pictures/{row}.jpg",
-        labels=tuple(spelled(c) for c in CELLS[row : row + row % 3]),
+        labels=tuple(write_cell(c) for c in CELLS[row : row + row % 3]),
         columns={} if row == 3 else dict.fromkeys(COLUMNS[row % 2 :], cell),
         kind=("pair", "image", "text", "code")[row % 4],
     )
     for row, cell in enumerate(CELLS)
 ]
-VALUES = [*map(spelled, CELLS), "9.0", "10.0", "11", "z", "true", "0"]
+VALUES = [*map(write_cell, CELLS), "9.0", "10.0", "11", "z", "true", "0"]
 
 
 def fulfils(item, condition):
@@ -97,10 +99,10 @@ def fulfils(item, condition):
 
 
 def compare(cell, operator, value, as_texts=False):
-    left: Any = as_number(spelled(cell))
+    left: Any = as_number(write_cell(cell))
     right: Any = as_number(value)
     if left is None or right is None or as_texts:
-        left, right = spelled(cell), value
+        left, right = write_cell(cell), value
     return {
         "=": left == right,
         "in": left == right,
@@ -120,7 +122,7 @@ def test_conditions_mean_what_the_store_states(filled, column, operator):
     anything = random_codes(1)
     for value in VALUES:
         condition = Condition(column, operator, (value,))
-        (found,) = filled.within(anything, BITS, [condition])
+        (found,) = filled.search(anything, radius=BITS, where=[condition])
         wanted = {item.id for item in ITEMS if fulfils(item, condition)}
         assert set(found.ids) == wanted, condition
 
@@ -130,16 +132,16 @@ def test_conditions_hold_together_and_lists_offer_a_choice(filled):
         Condition("year", "in", ("9", "2.5", "ten", "nothing")),
         Condition("label", "!=", ("9",)),
     ]
-    (found,) = filled.nearest(random_codes(1), 50, where)
+    (found,) = filled.search(random_codes(1), 50, where=where)
     wanted = {i.id for i in ITEMS if all(fulfils(i, one) for one in where)}
     assert set(found.ids) == wanted != set()
 
 
 def test_a_column_that_no_item_has_is_refused(filled):
     with pytest.raises(DataError, match="'yaer'; did you mean 'year'"):
-        filled.nearest(random_codes(1), 5, [Condition("yaer", "=", ("1",))])
+        filled.search(random_codes(1), 5, where=[Condition("yaer", "=", ("1",))])
     nothing = Condition("year", "=", ("nothing",))
-    assert filled.nearest(random_codes(1), 5, [nothing])[0].ids == ()
+    assert filled.search(random_codes(1), 5, where=[nothing])[0].ids == ()
 
 
 @pytest.mark.parametrize("k", [1, 10, 150, COUNT, 5 * COUNT])
@@ -147,7 +149,7 @@ def test_the_nearest_come_by_distance_then_insertion(filled, k):
     codes = Codes.concatenate([random_codes(len(ITEMS)), random_codes(COUNT, seed=1)])
     names = [item.id for item in [*ITEMS, *named(COUNT)]]
     queries = random_codes(7, seed=2)
-    for row, answer in enumerate(filled.nearest(queries, k)):
+    for row, answer in enumerate(filled.search(queries, k)):
         order = expected(codes, queries[row], k)
         assert answer.ids == tuple(names[i] for i in order)
         assert answer.codes == codes[order]
@@ -163,7 +165,7 @@ def test_all_within_a_radius_are_found(filled, radius, most):
     codes = Codes.concatenate([random_codes(len(ITEMS)), random_codes(COUNT, seed=1)])
     names = [item.id for item in [*ITEMS, *named(COUNT)]]
     queries = codes[:3]
-    for row, answer in enumerate(filled.within(queries, radius, most=most)):
+    for row, answer in enumerate(filled.search(queries, radius=radius, k=most)):
         order = expected(codes, queries[row], most, radius)
         assert answer.ids == tuple(names[i] for i in order)
 
@@ -192,7 +194,7 @@ def test_another_client_finds_what_was_acknowledged(filled):
 
 
 def test_codes_of_another_length_are_refused(filled):
-    for wrong in (lambda c: filled.nearest(c, 1), lambda c: filled.within(c, 1)):
+    for wrong in (lambda c: filled.search(c, 1), lambda c: filled.search(c, radius=1)):
         with pytest.raises(ModelMismatch, match=f"of {BITS} bits.*these have 12"):
             wrong(random_codes(1, bits=12))
     with pytest.raises(ModelMismatch, match=r"these have 12\. Encode with the"):
@@ -201,9 +203,9 @@ def test_codes_of_another_length_are_refused(filled):
 
 def test_senseless_demands_are_refused(filled):
     with pytest.raises(SettingError, match=r"at least one item.*got 0"):
-        filled.nearest(random_codes(1), 0)
+        filled.search(random_codes(1), 0)
     with pytest.raises(SettingError, match=r"at least one item.*got -1"):
-        filled.within(random_codes(1), 3, most=-1)
+        filled.search(random_codes(1), radius=3, k=-1)
     with pytest.raises(DataError, match="1 items were given 2 codes"):
         filled.add(named(1), random_codes(2))
     with pytest.raises(DataError, match="'item 0' stands 2 times"):
@@ -255,31 +257,68 @@ def test_writes_are_seen_at_once(store):
     codes = random_codes(8)
     assert store.add(named(4), codes[:4]) == Added(4, 0)
     for step in range(5):
-        (found,) = store.nearest(codes[:1], 100)
+        (found,) = store.search(codes[:1], 100)
         assert len(found.ids) == len(store) == 4 + step
         assert store.add(named(1, 4 + step), codes[:1]) == Added(1, 0)
-    assert store.within(codes[:1], 0)[0].ids[0] == "item 0"
+    assert store.search(codes[:1], radius=0)[0].ids[0] == "item 0"
     assert store.add(named(2), codes[[0, 0]]) == Added(0, 2)
-    (found,) = store.within(codes[:1], 0)
+    (found,) = store.search(codes[:1], radius=0)
     assert found.ids == (*(f"item {i}" for i in range(4, 9)), "item 0", "item 1")
     assert store.remove(["item 4", "nobody", "item 4", "item 5"]) == ["nobody"]
     assert len(store) == 7
     assert store.items(["item 4", "item 6"]) == [None, Item("item 6")]
     assert store.add([Item("item 4", text="again")], codes[:1]) == Added(1, 0)
-    assert store.within(codes[:1], 0)[0].ids[-1] == "item 4"
+    assert store.search(codes[:1], radius=0)[0].ids[-1] == "item 4"
     assert store.remove([]) == [] and store.add([], codes[:0]) == Added(0, 0)
 
 
 @pytest.mark.slow
+def test_a_clock_that_is_set_back_keeps_the_order_of_insertion(store, monkeypatch):
+    codes = random_codes(1)
+    for turn, jump in enumerate((0, -3600, 365 * 24 * 3600, -3600)):
+        now = time.time_ns() + jump * 10**9
+        with monkeypatch.context() as patch:
+            patch.setattr("time.time_ns", lambda now=now: now)
+            store.add(named(1, turn), codes)
+    [found] = store.search(codes, 10)
+    assert list(found.ids) == [f"item {turn}" for turn in range(4)]
+
+
+def test_two_writers_lose_nothing_and_the_later_one_wins(milvus_url, monkeypatch):
+    with (
+        MilvusStore.create(milvus_url, BITS, MODEL) as first,
+        MilvusStore.open(milvus_url) as second,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        codes = random_codes(400)
+
+        def write(store, start):
+            for row in range(start, start + 200, 20):
+                store.add(named(20, row), codes[row : row + 20])
+
+        for done in [pool.submit(write, first, 0), pool.submit(write, second, 200)]:
+            done.result()
+        first.add([Item("both", text="first")], codes[:1])
+        now = time.time_ns() - 3600 * 10**9  # the later writer's clock is behind
+        monkeypatch.setattr("time.time_ns", lambda: now)
+        second.add([Item("both", text="second")], codes[1:2])
+        monkeypatch.undo()
+        with MilvusStore.open(milvus_url) as reader:
+            assert len(reader) == 401
+            assert reader.codes([item.id for item in named(400)]) == codes
+            assert reader.items(["both"]) == [Item("both", text="second")]
+            assert reader.codes(["both"]) == codes[1:2]
+
+
 def test_more_hits_than_a_page_are_all_given(store):
     """Milvus gives 16,384 at most; the answers here have more, in order."""
     codes = random_codes(40_000)
     store.add(named(40_000), codes)
     query = random_codes(1, seed=5)
-    (found,) = store.within(query, 5)
+    (found,) = store.search(query, radius=5)
     assert found.ids == tuple(f"item {i}" for i in expected(codes, query, None, 5))
     assert len(found.ids) > 20_000
-    (found,) = store.nearest(query, 20_000)
+    (found,) = store.search(query, 20_000)
     assert found.ids == tuple(f"item {i}" for i in expected(codes, query, 20_000))
     assert len(store.codes([f"item {i}" for i in range(20_000)])) == 20_000
     assert store.remove(found.ids) == []
@@ -294,7 +333,7 @@ def test_the_next_search_after_removals_has_all_other_items(store):
     left = [i for i in expected(codes, query) if i % 3 == 0]
     gone = [f"item {i}" for i in range(6455) if i % 3]
     assert store.remove(gone) == []
-    (found,) = store.nearest(query, 6455)
+    (found,) = store.search(query, 6455)
     assert found.ids == tuple(f"item {i}" for i in left)
 
 
@@ -305,7 +344,7 @@ def test_all_lengths_work(milvus_url, bits):
     codes = random_codes(500, bits)
     store.add(named(500), codes)
     queries = random_codes(5, bits, seed=3)
-    for row, answer in enumerate(store.nearest(queries, 20)):
+    for row, answer in enumerate(store.search(queries, 20)):
         order = expected(codes, queries[row], 20)
         assert answer.ids == tuple(f"item {i}" for i in order)
         assert answer.codes == codes[order]
@@ -324,9 +363,9 @@ def test_answers_stay_after_flushing_and_reloading(store, milvus_url):
     again = MilvusStore.open(milvus_url)
     query = random_codes(1, seed=5)
     wanted = tuple(f"item {i}" for i in expected(codes, query, 501) if i)[:500]
-    assert again.nearest(query, 500)[0].ids == wanted
+    assert again.search(query, 500)[0].ids == wanted
     radius = tuple(f"item {i}" for i in expected(codes, query, None, 3) if i)
-    assert again.within(query, 3)[0].ids == radius
+    assert again.search(query, radius=3)[0].ids == radius
     again.close()
 
 
@@ -340,24 +379,24 @@ def test_vectors_come_back_with_their_items(milvus_url, width):
     query = random_codes(1, seed=3)
     with MilvusStore.open(milvus_url) as store:
         assert store.vector_bytes == store.describe()["vector_bytes"] == width
-        items, found, kept = store.known(["item 7", "item 3"])
+        items, found, kept = store.fetch(["item 7", "item 3"])
         assert [item.id for item in items] == ["item 7", "item 3"]
         assert found == codes[[7, 3]]
         assert kept is not None
         assert np.array_equal(kept, vectors[[7, 3]])
         rows = expected(codes, query, 40)
-        [near] = store.nearest(query, 40)
+        [near] = store.search(query, 40)
         assert near.vectors is not None
         assert np.array_equal(near.vectors, vectors[rows])
 
         def choose(query, distances, codes, vectors, shares):
             return np.argsort(vectors[:, 0], kind="stable")[:5]
 
-        [chosen] = store.nearest(query, 40, choose=choose)
+        [chosen] = store.search(query, 40, choose=choose)
         order = rows[np.argsort(vectors[rows, 0], kind="stable")][:5]
         assert chosen.ids == tuple(f"item {row}" for row in order)
         assert chosen.codes == codes[order]
-        [near] = store.within(query, 3, choose=choose)
+        [near] = store.search(query, radius=3, choose=choose)
         rows = expected(codes, query, radius=3)
         order = rows[np.argsort(vectors[rows, 0], kind="stable")][:5]
         assert near.ids == tuple(f"item {row}" for row in order)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.index.search.lengths import lengths
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
@@ -47,7 +48,7 @@ def build_for_few_rows(monkeypatch):
 def bucketed_parts(draw):
     """Draw a part with buckets, grouped or not, and the same part without."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    bits = draw(st.sampled_from([12, 24, 36, 40, 72, 320, 384, 512]))
+    bits = draw(st.sampled_from(lengths(12, 24, 36, 40, 72, 320, 384, 512)))
     size = draw(st.integers(1, 600))
     codes = draw_codes(rng, size, bits, draw(st.sampled_from([0.0, 0.03, 0.5])))
     rows, grouping = row_words(codes), None
@@ -100,6 +101,20 @@ def test_every_way_is_right_for_many_rows(radius, grouped):
         for threads in (1, 2):
             found = within(quick, codes[:count], radius, threads=threads)
             assert pairs(found) == pairs(truth[:count])
+
+
+@pytest.mark.parametrize("bits", lengths(64, 128))
+def test_only_queries_with_many_results_are_looked_up_again(bits, monkeypatch):
+    monkeypatch.setattr("fdch.index.search.scan.FIRST_ROOM", 4)
+    monkeypatch.setattr("fdch.index.search.scan.ROOM_OF_FEW", 0)
+    several = draw_codes(np.random.default_rng(0), 5, bits, 0.5)
+    rows = row_words(several[[0, 1, 2, 3, *[4] * 300]])
+    part = Part(rows, 0, buckets=Buckets.build(rows, bits))
+    assert part.buckets is not None
+    line = flat(row_words(several))
+    found = within_buckets(part, part.buckets, bits, line, 1, LONG)
+    numbers = [np.sort(keys).tolist() for keys in found if keys is not None]
+    assert numbers == [[0], [1], [2], [3], list(range(4, 304))]  # at distance 0
 
 
 def test_a_lookup_that_takes_too_long_is_skipped():

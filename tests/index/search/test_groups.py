@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.index.search.lengths import lengths
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
@@ -14,6 +15,7 @@ from fdch.index.search.groups import (
     Grouping,
     _find_centres,
     compared_share,
+    count_reached,
     group_rows,
 )
 from fdch.index.search.lookup import nearest, within
@@ -42,7 +44,7 @@ def only(gallery, allowed):
 def grouped(draw):
     """Draw galleries of the same rows, one plain and one with grouped parts."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    bits = draw(st.sampled_from([8, 24, 64, 320, 384, 512]))
+    bits = draw(st.sampled_from(lengths(8, 24, 64, 320, 384, 512)))
     flips = draw(st.sampled_from([0.0, 0.05, 0.5]))
     plain, blocks, first = [], [], 0
     for _ in range(draw(st.integers(1, 3))):
@@ -105,6 +107,18 @@ def test_clustered_codes_are_grouped_and_mostly_skipped():
     found = nearest(Gallery(64, (part,)), codes[:9], 50, threads=2)
     truth = nearest(Gallery(64, (Part(rows, 0),)), codes[:9], 50)
     assert pairs(found) == pairs(truth)
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2, 5, 64])
+def test_rows_of_rings_within_reach_are_counted(radius):
+    rows = np.arange(100, dtype=np.uint64)
+    grouping = group_rows(rows, 64, rows[:1], 1)  # around 0: rings by bits that are set
+    set_bits = [row.bit_count() for row in range(100)]
+    for query in (0, 7, 2**64 - 1):
+        far = query.bit_count()
+        expected = sum(abs(far - ring) <= radius for ring in set_bits)
+        queries = np.array([query], dtype=np.uint64)
+        assert count_reached(grouping, 64, queries, radius).tolist() == [expected]
 
 
 def test_random_codes_are_not_grouped():

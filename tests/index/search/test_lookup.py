@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.index.search.lengths import lengths
 
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
@@ -15,7 +16,7 @@ from fdch.index.search.gallery import Gallery, Part, row_words
 from fdch.index.search.lookup import nearest, within
 
 ENGINES: tuple[scan.Engine, ...] = ("numba", "numpy")
-BITS = (1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256, 320, 384, 512)
+BITS = lengths(*(1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256, 320, 384, 512))
 
 
 def draw_codes(rng, number, bits, spread):
@@ -97,7 +98,7 @@ def test_all_within_a_radius_are_found(engine, threads, search, radius, most):
     assert [pairs(some) for some in found] == truth
 
 
-@pytest.mark.parametrize("bits", [8, 64, 128, 192, 256, 320, 512])
+@pytest.mark.parametrize("bits", lengths(8, 64, 128, 192, 256, 320, 512))
 @pytest.mark.parametrize("queries", [1, 40])
 def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     monkeypatch.setattr("fdch.index.search.scan.BYTES_TO_SHARE", 1 << 16)
@@ -110,6 +111,13 @@ def test_many_rows_are_shared_between_threads(bits, queries, monkeypatch):
     slow = nearest(gallery, batch[:2], 20, engine="numpy")
     assert [pairs(some) for some in one] == [pairs(some) for some in two]
     assert [pairs(some) for some in one[:2]] == [pairs(some) for some in slow]
+    radius = min(int(some.distances[-1]) for some in one)
+    all_one = within(gallery, batch, radius, threads=1)
+    all_two = within(gallery, batch, radius, threads=2)
+    for some, others in zip(all_one, all_two, strict=True):
+        assert np.array_equal(some.numbers, others.numbers)
+        assert np.array_equal(some.distances, others.distances)
+    assert max(map(len, (some.numbers for some in all_one))) >= 20
 
 
 def test_many_results_of_many_queries_take_one_more_search(monkeypatch):

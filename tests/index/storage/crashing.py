@@ -2,7 +2,7 @@
 
 One line on standard input makes one: what it does, folder, seed, and after how
 many calls to the system it kills itself (0: never; the test kills it then).
-Writers tell on standard output what they begin and what was acknowledged.
+Writers print what they begin and what was acknowledged.
 """
 
 import hashlib

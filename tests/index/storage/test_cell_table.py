@@ -1,6 +1,7 @@
 """The table of cells against a plain set of them."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -45,40 +46,42 @@ def make_table():
 
 @given(items, st.integers(1, 3))
 def test_cells_are_those_put_in_and_not_taken_out(items, step):
-    connection = make_table()
-    batch, kept, gone = list[Cell](), list[Cell](), list[Cell]()
-    for at, (with_others, cells, goes) in enumerate(items):
-        if not with_others:
-            put_cells(connection, batch)
-            batch = []
-        number = at * step * 2**32
-        of_item = [(column, value, number, text) for column, (value, text) in cells]
-        batch += of_item
-        (gone if goes else kept).extend(of_item)
-    put_cells(connection, batch)
-    for part in (gone[::2], gone[1::2]):
-        drop_cells(connection, part)
-    named = [(("zero", "one")[c], value, text, n) for c, value, n, text in kept]
-    assert sorted(read_cells(connection), key=repr) == sorted(named, key=repr)
-    for column in (0, 1):
-        ones = [cell[2] for cell in kept if cell[:2] == (column, 1)]
-        found = read_numbers(connection, column, "value = ?", 1)
-        assert sorted(found.tolist()) == sorted(ones)
-        query = f'SELECT {COUNT} FROM cells WHERE "column" = ? AND value = 1'
-        assert connection.execute(query, (column,)).fetchone() == (len(ones),)
+    with closing(make_table()) as connection:
+        batch, kept, gone = list[Cell](), list[Cell](), list[Cell]()
+        for at, (with_others, cells, goes) in enumerate(items):
+            if not with_others:
+                put_cells(connection, batch)
+                batch = []
+            number = at * step * 2**32
+            of_item = [(column, value, number, text) for column, (value, text) in cells]
+            batch += of_item
+            (gone if goes else kept).extend(of_item)
+        put_cells(connection, batch)
+        for part in (gone[::2], gone[1::2]):
+            drop_cells(connection, part)
+        named = [(("zero", "one")[c], value, text, n) for c, value, n, text in kept]
+        assert sorted(read_cells(connection), key=repr) == sorted(named, key=repr)
+        for column in (0, 1):
+            ones = [cell[2] for cell in kept if cell[:2] == (column, 1)]
+            found = read_numbers(connection, column, "value = ?", 1)
+            assert sorted(found.tolist()) == sorted(ones)
+            query = f'SELECT {COUNT} FROM cells WHERE "column" = ? AND value = 1'
+            assert connection.execute(query, (column,)).fetchone() == (len(ones),)
 
 
 def test_lists_are_filled_before_others_begin():
-    connection = make_table()
-    for number in range(10):
-        put_cells(connection, [(0, "a", number, "")])
-    found = connection.execute("SELECT first, length(numbers) FROM cells").fetchall()
-    assert found == [(0, 32), (4, 32), (8, 16)]
+    with closing(make_table()) as connection:
+        for number in range(10):
+            put_cells(connection, [(0, "a", number, "")])
+        found = connection.execute(
+            "SELECT first, length(numbers) FROM cells"
+        ).fetchall()
+        assert found == [(0, 32), (4, 32), (8, 16)]
 
 
 @pytest.mark.parametrize("content", ["'text'", "x'00'"])
 def test_a_damaged_list_is_named(content):
-    connection = make_table()
-    connection.execute(f"INSERT INTO cells VALUES (0, 'a', '', 0, {content})")
-    with pytest.raises(DamagedIndex, match="damaged list"):
-        read_numbers(connection, 0, "value = ?", "a")
+    with closing(make_table()) as connection:
+        connection.execute(f"INSERT INTO cells VALUES (0, 'a', '', 0, {content})")
+        with pytest.raises(DamagedIndex, match="damaged list"):
+            read_numbers(connection, 0, "value = ?", "a")

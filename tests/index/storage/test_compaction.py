@@ -34,7 +34,7 @@ def large(tmp_path):
 
 def answers(folder):
     queries = clustered_codes(20, seed=2)
-    near = folder.nearest(queries, 30) + folder.within(queries, 3)
+    near = folder.search(queries, 30) + folder.search(queries, radius=3)
     return [(answer.ids, answer.distances.tolist()) for answer in near]
 
 
@@ -57,10 +57,10 @@ def test_compaction_changes_no_answer(large):
 def test_changes_after_compaction_count(large):
     large.compact()
     code = large.codes(["10"])
-    assert large.nearest(code, 1)[0].distances.tolist() == [0]
+    assert large.search(code, 1)[0].distances.tolist() == [0]
     large.remove(["10"])
     large.add([Item("ten"), Item("12")], Codes.concatenate([code, code]))
-    found = large.within(code, 0)[0].ids
+    found = large.search(code, radius=0)[0].ids
     assert found[-2:] == ("ten", "12")
     assert "10" not in found
     before = answers(large)
@@ -101,7 +101,7 @@ def test_tables_take_up_memory_only_as_they_are_used(large, tmp_path):
     large.compact()
     large.close()
     with CodeFolder.open(tmp_path / "index") as folder:
-        folder.nearest(clustered_codes(1, seed=2), 1)
+        folder.search(clustered_codes(1, seed=2), 1)
         resident, size, is_ours = 0, 0, False
         for line in Path("/proc/self/smaps").read_text().splitlines():
             name, *rest = line.split()
@@ -148,7 +148,7 @@ def test_an_emptied_index_compacts_to_nothing(tmp_path):
         folder.remove([f"item {i}" for i in range(5)])
         folder.compact()
         assert not list((tmp_path / "index" / "codes").iterdir())
-        assert folder.nearest(random_codes(1), 3)[0].ids == ()
+        assert folder.search(random_codes(1), 3)[0].ids == ()
         folder.add(sample_items(2), random_codes(2))
         assert len(folder) == 2
         assert folder.verify().is_clean
@@ -157,13 +157,13 @@ def test_an_emptied_index_compacts_to_nothing(tmp_path):
 def test_readers_go_on_while_parts_are_replaced(tmp_path):
     with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
         folder.add(sample_items(200), random_codes(200))
-        expected = folder.nearest(random_codes(1), 200)[0].ids
+        expected = folder.search(random_codes(1), 200)[0].ids
         done, wrong = threading.Event(), []
 
         def read():
             with CodeFolder.open(tmp_path / "index") as reader:
                 while not done.is_set():
-                    if reader.nearest(random_codes(1), 200)[0].ids != expected:
+                    if reader.search(random_codes(1), 200)[0].ids != expected:
                         wrong.append(1)
                 with CodeFolder.open(tmp_path / "index") as fresh:
                     assert len(fresh) == 200
@@ -186,12 +186,12 @@ def test_codes_of_any_length_are_found_before_and_after(tmp_path, bits):
     with CodeFolder.create(tmp_path / "index", bits, "model") as folder:
         folder.add_numbered(codes)
         for _ in range(2):
-            for found, row in zip(folder.nearest(queries, 9), distances, strict=True):
+            for found, row in zip(folder.search(queries, 9), distances, strict=True):
                 right = np.argsort(row, kind="stable")[:9]
                 assert found.ids == tuple(map(str, right))
                 assert found.distances.tolist() == row[right].tolist()
             radius = int(np.sort(distances[0])[20])
-            [near] = folder.within(queries[:1], radius)
+            [near] = folder.search(queries[:1], radius=radius)
             assert len(near.ids) == (distances[0] <= radius).sum()
             assert folder.codes(["7", "1999"]) == codes[[7, 1999]]
             folder.compact()

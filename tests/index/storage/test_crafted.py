@@ -4,6 +4,7 @@ import pytest
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex
+from fdch.index.storage.catalogue.recovery import rebuild_catalogue
 from fdch.index.storage.files.layout import LOG
 from fdch.index.storage.files.log import (
     Entry,
@@ -14,7 +15,6 @@ from fdch.index.storage.files.log import (
 )
 from fdch.index.storage.files.records import item_entry
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition
 
@@ -40,9 +40,9 @@ def craft(path, change):
 
 def search_all(path):
     with CodeFolder.open(path) as folder:
-        for answer in folder.nearest(random_codes(2), 50):
+        for answer in folder.search(random_codes(2), 50):
             folder.items(answer.ids)
-        folder.nearest(random_codes(2), 50, [Condition("colour", "=", ("red",))])
+        folder.search(random_codes(2), 50, where=[Condition("colour", "=", ("red",))])
         folder.describe()
     with CodeFolder.open(path, writable=True) as folder:
         folder.remove(["item 8"])
@@ -139,5 +139,5 @@ def test_an_index_that_describes_itself_in_no_text_is_damage(path):
 def test_a_log_that_begins_beyond_all_numbers_is_damage(path):
     header = read_header(path)._replace(first=2**63)
     (path / LOG).write_bytes(header.pack())
-    with pytest.raises(DamagedIndex, match="does not begin as it was written"):
+    with pytest.raises(DamagedIndex, match="does not begin as written"):
         rebuild_catalogue(path)

@@ -52,7 +52,7 @@ class Expected:
 
     def is_in(self, folder):
         """Compare with an index: every item and code, and nothing else."""
-        found = folder.within(codes_of([bytes(4)]), BITS)[0]
+        found = folder.search(codes_of([bytes(4)]), radius=BITS)[0]
         running = sorted(int(id) for id in found.ids if id.isdecimal())
         named = {id for id in found.ids if not id.isdecimal()}
         if named != set(self.items) or len(running) != len(self.codes):
@@ -62,7 +62,7 @@ class Expected:
             return False
         contents = [code_of(id, self.items[id]) for id in ids]
         contents += [bytes.fromhex(code) for code in self.codes]
-        _, codes, vectors = folder.known([*ids, *map(str, running)])
+        _, codes, vectors = folder.fetch([*ids, *map(str, running)])
         expected = vectors_of(contents, folder.vector_bytes)
         return len(folder) == len(found.ids) and (
             not contents
@@ -149,8 +149,8 @@ def stop(writers, work, path, calls):
 
 def contents(path):
     with CodeFolder.open(path) as folder:
-        ids = folder.within(codes_of([bytes(4)]), BITS)[0].ids
-        items, codes, vectors = folder.known(ids)
+        ids = folder.search(codes_of([bytes(4)]), radius=BITS)[0].ids
+        items, codes, vectors = folder.fetch(ids)
         assert vectors is not None
         rows = zip(items, codes.packed.tolist(), vectors.tolist(), strict=True)
         return dict(zip(ids, rows, strict=True))

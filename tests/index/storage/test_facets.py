@@ -12,7 +12,7 @@ from fdch.codes import hamming_distances
 from fdch.errors import DataError
 from fdch.index.storage.catalogue import facets
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.store import LABEL, Condition
+from fdch.index.store import LABEL, Condition, WordQuery
 
 COUNT = 60
 
@@ -26,7 +26,7 @@ def shop(tmp_path_factory):
         yield folder
 
 
-def count_plainly(items, codes, where, near):
+def count_plainly(items, codes, where, near, words):
     """Count with loops, as the promise of `Facets` says."""
     kept = items
     if near is not None:
@@ -34,6 +34,11 @@ def count_plainly(items, codes, where, near):
         kept = [
             item for item, far in zip(items, distances, strict=True) if far <= near[1]
         ]
+    if words is not None:
+        held = {item.id: item.text.split() for item in items}
+        sizes = {word: sum(word in held[item.id] for item in items) for word in words}
+        rare = [word for word in words if 3 * sizes[word] <= len(items)]
+        kept = [item for item in kept if any(w in held[item.id] for w in rare or words)]
     types = {"price": "number", "year": "number"}
 
     def fulfil(item, column):
@@ -71,12 +76,21 @@ conditions = st.lists(
 )
 
 
-@given(conditions, st.none() | st.integers(0, 32), st.integers(0, 5))
-def test_facets_are_those_of_a_plain_loop(shop, where, radius, seed):
+some_words = st.lists(st.sampled_from(["text", "7", "12", "30", "61", "none"]))
+
+
+@given(
+    conditions,
+    st.none() | st.integers(0, 32),
+    st.integers(0, 5),
+    st.none() | some_words.map(lambda words: list(dict.fromkeys(words))),
+)
+def test_facets_are_those_of_a_plain_loop(shop, where, radius, seed, words):
     near = None if radius is None else (random_codes(1, seed=seed), radius)
-    found = shop.facets(where, most=100, near=near)
+    query = None if words is None else WordQuery(tuple(words), 0.0)
+    found = shop.facets(where, most=100, near=near, words=query)
     codes = random_codes(COUNT + 20)[:COUNT]
-    items, counts = count_plainly(sample_items(COUNT), codes, where, near)
+    items, counts = count_plainly(sample_items(COUNT), codes, where, near, words)
     assert found.items == items
     assert {
         name: {str(v): n for v, n in counted} for name, counted in found.columns.items()

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DataError
+from fdch.index.cells import as_number, write_cell
 from fdch.index.column_types import (
     check_condition,
     compare_dates,
@@ -13,7 +14,6 @@ from fdch.index.column_types import (
     read_truth,
 )
 from fdch.index.storage.catalogue.filters import filter_gallery, require_columns
-from fdch.index.storage.catalogue.items import as_number, spelled
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import LABEL, Condition, Item
 
@@ -29,7 +29,7 @@ COMPARE = {
 
 def holds(cell, operator, value, type="text"):
     """As the column's type says; in texts, as numbers where both are numbers."""
-    cell = spelled(cell)
+    cell = write_cell(cell)
     if type == "boolean" and read_truth(value) is not None:
         is_alike = read_truth(cell) == read_truth(value)
         return is_alike == (operator == "=")
@@ -42,9 +42,9 @@ def holds(cell, operator, value, type="text"):
         return cell.startswith(value)
     if type == "number" and operator not in ("=", "!=") and as_number(cell) is None:
         return False
-    left, right = as_number(spelled(cell)), as_number(value)
+    left, right = as_number(write_cell(cell)), as_number(value)
     if left is None or right is None:
-        return COMPARE[operator](spelled(cell), value)
+        return COMPARE[operator](write_cell(cell), value)
     return COMPARE[operator](left, right)
 
 
@@ -61,7 +61,7 @@ def fulfils(item, condition, type="text"):
 
 
 def found(folder, *conditions):
-    return set(folder.within(random_codes(1), 32, conditions)[0].ids)
+    return set(folder.search(random_codes(1), radius=32, where=conditions)[0].ids)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_conditions_find_what_they_say(shop, column, operator, values):
 def test_all_conditions_must_hold(shop):
     conditions = (Condition("colour", "=", ("red",)), Condition("price", "<", ("9",)))
     assert found(shop, *conditions) == {f"item {i}" for i in range(0, 18, 3)}
-    assert shop.nearest(random_codes(1), 3, conditions)[0].scanned == 6
+    assert shop.search(random_codes(1), 3, where=conditions)[0].scanned == 6
 
 
 def test_an_unknown_column_is_reported_with_the_nearest(shop):

@@ -29,8 +29,8 @@ def test_a_new_index_is_empty(folder):
     assert folder.bits == 32
     assert folder.model == "model a"
     assert folder.facts == {"method": "x"}
-    assert folder.nearest(random_codes(2), 5)[1].ids == ()
-    assert folder.within(random_codes(1), 32)[0].ids == ()
+    assert folder.search(random_codes(2), 5)[1].ids == ()
+    assert folder.search(random_codes(1), radius=32)[0].ids == ()
     assert folder.items(["a", "0"]) == [None, None]
     assert folder.remove(["a"]) == ["a"]
 
@@ -40,7 +40,7 @@ def test_added_items_are_found_with_all_that_is_known(filled):
     assert len(filled) == 60
     assert filled.items(["item 7", "none"]) == [sample_items(60)[7], None]
     assert filled.codes(["item 9", "item 2"]) == codes[[9, 2]]
-    (answer,) = filled.nearest(codes[7], 3)
+    (answer,) = filled.search(codes[7], 3)
     assert answer.ids[0] == "item 7"
     assert answer.distances[0] == 0
     assert answer.codes[0] == codes[7]
@@ -51,8 +51,8 @@ def test_ties_come_in_order_of_insertion(folder):
     same = Codes(np.zeros((4, 4), np.uint8), 32)
     folder.add([Item(name) for name in "dcba"], same)
     folder.add([Item("c")], same[:1])
-    assert folder.nearest(same[:1], 4)[0].ids == ("d", "b", "a", "c")
-    assert folder.within(same[:1], 0, most=3)[0].ids == ("d", "b", "a")
+    assert folder.search(same[:1], 4)[0].ids == ("d", "b", "a", "c")
+    assert folder.search(same[:1], radius=0, k=3)[0].ids == ("d", "b", "a")
 
 
 def test_an_item_with_a_known_id_replaces_that_one(filled):
@@ -62,12 +62,14 @@ def test_an_item_with_a_known_id_replaces_that_one(filled):
     assert len(filled) == 61
     assert filled.items(["item 7"]) == [again]
     assert filled.codes(["item 7"]) == code
-    assert filled.nearest(code, 1, [Condition("colour", "=", ("pink",))])[0].ids == (
-        "item 7",
-    )
+    assert filled.search(code, 1, where=[Condition("colour", "=", ("pink",))])[
+        0
+    ].ids == ("item 7",)
     assert (
         "item 7"
-        not in filled.within(code, 32, [Condition("label", "=", ("cat",))])[0].ids
+        not in filled.search(
+            code, radius=32, where=[Condition("label", "=", ("cat",))]
+        )[0].ids
     )
 
 
@@ -75,7 +77,7 @@ def test_removed_items_are_gone_and_unknown_ids_reported(filled):
     assert filled.remove(["item 3", "x", "item 4", "y", "item 3"]) == ["x", "y"]
     assert len(filled) == 58
     assert filled.items(["item 3"]) == [None]
-    assert "item 3" not in filled.within(random_codes(1), 32)[0].ids
+    assert "item 3" not in filled.search(random_codes(1), radius=32)[0].ids
     with pytest.raises(DataError, match=r"1 of 2 ids are not in index .*: 'item 3'"):
         filled.codes(["item 5", "item 3"])
 
@@ -85,20 +87,20 @@ def test_the_next_search_after_removals_has_all_other_items_in_order(folder):
     signs = np.random.default_rng(0).choice([-1, 1], (6455, 6))  # ties everywhere
     codes = Codes.from_signs(np.pad(signs, ((0, 0), (0, 26)), constant_values=1))
     folder.add([Item(str(number)) for number in range(6455)], codes)
-    (before,) = folder.nearest(codes[:1], 6455)
+    (before,) = folder.search(codes[:1], 6455)
     gone = {str(number) for number in range(6455) if number % 3}
     assert folder.remove(sorted(gone)) == []
-    (after,) = folder.nearest(codes[:1], 6455)
+    (after,) = folder.search(codes[:1], 6455)
     assert after.ids == tuple(name for name in before.ids if name not in gone)
     assert len(after.ids) == 2152
 
 
 def test_reopening_finds_the_same(filled, tmp_path):
     filled.remove(["item 0"])
-    before = filled.nearest(random_codes(3, seed=5), 10)
+    before = filled.search(random_codes(3, seed=5), 10)
     filled.close()
     with CodeFolder.open(tmp_path / "index") as again:
-        after = again.nearest(random_codes(3, seed=5), 10)
+        after = again.search(random_codes(3, seed=5), 10)
         assert [a.ids for a in after] == [b.ids for b in before]
         assert len(again) == 59
 
@@ -124,7 +126,7 @@ def test_codes_alone_get_running_numbers(filled):
     assert filled.codes(["75", "item 1"]) == Codes.concatenate(
         [codes[15], random_codes(60)[1]]
     )
-    assert filled.nearest(codes[100], 1)[0].ids == ("160",)
+    assert filled.search(codes[100], 1)[0].ids == ("160",)
     assert filled.remove(["160", "160", "0"]) == ["0"]
     assert filled.items(["160"]) == [None]
     assert filled.add_numbered(codes[:5]) == range(2060, 2065)
@@ -148,7 +150,7 @@ def test_a_running_number_that_is_taken_is_refused(folder):
 
 def test_codes_of_another_length_are_refused(filled):
     with pytest.raises(ModelMismatch, match=r"of 32 bits .*have 16\. Encode with"):
-        filled.nearest(random_codes(1, 16), 1)
+        filled.search(random_codes(1, 16), 1)
     with pytest.raises(ModelMismatch, match="of 32 bits"):
         filled.add([Item("a")], random_codes(1, 64))
 
@@ -172,7 +174,7 @@ def test_a_reader_follows_the_writer(filled, tmp_path):
     with CodeFolder.open(tmp_path / "index") as reader:
         assert len(reader) == 60
         filled.add([Item("new")], random_codes(1, seed=8))
-        assert reader.nearest(random_codes(1, seed=8), 1)[0].ids == ("new",)
+        assert reader.search(random_codes(1, seed=8), 1)[0].ids == ("new",)
         filled.remove(["new"])
         assert reader.items(["new"]) == [None]
         assert len(reader) == 60
@@ -193,7 +195,7 @@ def test_a_reader_sees_whole_commits_while_a_writer_adds(folder, tmp_path):
     with CodeFolder.open(tmp_path / "index") as reader:
         last = 0
         while not done.is_set():
-            found = reader.within(Codes(np.zeros((1, 4), np.uint8), 32), 32)[0]
+            found = reader.search(Codes(np.zeros((1, 4), np.uint8), 32), radius=32)[0]
             assert len(found.ids) % 20 == 0
             assert len(found.ids) >= last
             last = len(found.ids)
@@ -207,7 +209,7 @@ def test_threads_may_share_a_folder(filled):
 
     def ask(start):
         for i in range(start, 60, 4):
-            if filled.nearest(codes[i], 1)[0].ids != (f"item {i}",):
+            if filled.search(codes[i], 1)[0].ids != (f"item {i}",):
                 wrong.append(i)
 
     threads = [threading.Thread(target=ask, args=(i,)) for i in range(4)]

@@ -7,10 +7,10 @@ from tests.index.store_samples import random_codes, sample_items
 
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage import access
-from fdch.index.storage.catalogue import catalogue
-from fdch.index.storage.catalogue.tables import kept_parts
-from fdch.index.storage.files import log
-from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
+from fdch.index.storage.catalogue import catalogue, recovery
+from fdch.index.storage.catalogue.tables import State, kept_parts
+from fdch.index.storage.files import checking, log
+from fdch.index.storage.files.layout import ACKNOWLEDGED, CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import (
     Entry,
@@ -20,7 +20,6 @@ from fdch.index.storage.files.log import (
     read_records,
 )
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.maintenance import checking, recovery
 from fdch.index.storage.maintenance.repair import repair_folder
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
@@ -40,7 +39,7 @@ def path(tmp_path):
 
 def names(path, where=()):
     with CodeFolder.open(path) as folder:
-        return sorted(folder.within(random_codes(1), 32, where)[0].ids)
+        return sorted(folder.search(random_codes(1), radius=32, where=where)[0].ids)
 
 
 def read_log(path):
@@ -69,6 +68,115 @@ def test_a_repair_takes_nothing_from_before_a_compaction(path, tmp_path):
     done = repair_folder(path)
     assert (done.lost, done.unnamed, done.left) == ([], [], ())
     assert names(path) == before
+
+
+def test_a_checkpoint_while_the_state_is_read_is_no_damage(path, monkeypatch):
+    with CodeFolder.open(path, writable=True) as writer:
+        writer.add(sample_items(2, 50), random_codes(2))
+        read, seen = State.read, list[bool]()
+
+        def read_slowly(connection, folder):
+            state = read(connection, folder)
+            if not seen:
+                writer._access.checkpoint()
+            seen.append(catalogue.is_log_of_file(connection, folder))
+            return state
+
+        monkeypatch.setattr(State, "read", read_slowly)
+        state, is_whole = catalogue.read_state(path)
+    assert seen == [False, True]
+    assert state is not None and is_whole
+
+
+@pytest.fixture
+def killed(path, tmp_path):
+    """The index, and a copy of it with SQLite's log, of before its last change."""
+    with CodeFolder.open(path, writable=True) as folder:
+        folder.remove(["item 590"])
+        older = shutil.copytree(path, tmp_path / "older")
+        (older / f"{CATALOGUE}-shm").unlink()
+        folder.remove([f"item {i}" for i in range(20)])
+    return path, older
+
+
+def counts(path):
+    with CodeFolder.open(path) as folder:
+        return folder.facets(), folder.facets(RED)
+
+
+def test_an_older_log_of_sqlite_is_not_applied(killed):
+    """Its pages would replace newer ones: facets would count removed items."""
+    path, older = killed
+    before = counts(path)
+    put_back(path, older, WAL)
+    assert not verify_folder(path).is_clean
+    assert counts(path) == before
+    assert verify_folder(path).is_clean
+
+
+def test_a_newer_log_of_sqlite_is_not_applied_to_an_older_catalogue(killed, tmp_path):
+    path, older = killed
+    with CodeFolder.open(path, writable=True) as folder:
+        folder.add(sample_items(50, 600), random_codes(50))
+        newer = shutil.copytree(path, tmp_path / "newer")
+    before = counts(path)
+    shutil.copyfile(older / CATALOGUE, newer / CATALOGUE)
+    shutil.copyfile(older / CHECK, newer / CHECK)
+    assert not verify_folder(newer).is_clean
+    assert counts(newer) == before
+    assert verify_folder(newer).is_clean
+
+
+def test_a_log_that_ends_before_the_catalogue_is_damage(killed):
+    """What was acknowledged may be as old as the log."""
+    path, older = killed
+    before = names(path)
+    put_back(path, older, LOG, ACKNOWLEDGED)
+    with pytest.raises(DamagedIndex, match="acknowledged"):
+        names(path)
+    problems = [str(problem) for problem in verify_folder(path).problems]
+    assert f"{ACKNOWLEDGED}: it is older than '{CATALOGUE}'" in problems
+    assert any(problem.startswith(f"{LOG}, byte") for problem in problems)
+    done = repair_folder(path)
+    assert (done.lost, done.unnamed, done.left) == ([], [], ())
+    assert names(path) == before
+
+
+def test_a_log_that_ends_before_a_killed_writers_catalogue_is_damage(killed, tmp_path):
+    """Even where the checksum, older too, lets SQLite's log look foreign."""
+    path, older = killed
+    with CodeFolder.open(path, writable=True) as folder:
+        folder.remove(["item 100"])
+        left = shutil.copytree(path, tmp_path / "left")
+    before = names(shutil.copytree(left, tmp_path / "copy"))
+    for name in (LOG, ACKNOWLEDGED, CHECK):
+        shutil.copyfile(older / name, left / name)
+    with pytest.raises(DamagedIndex, match="acknowledged"):
+        names(left)
+    done = repair_folder(left)
+    assert (done.lost, done.unnamed, done.left) == ([], [], ())
+    assert names(left) == before
+
+
+def test_an_older_record_of_what_was_acknowledged_is_found(killed):
+    path, older = killed
+    before = names(path)
+    put_back(path, older, ACKNOWLEDGED)
+    (problem,) = verify_folder(path).problems
+    assert str(problem) == f"{ACKNOWLEDGED}: it is older than '{CATALOGUE}'"
+    assert names(path) == before
+    assert verify_folder(path).is_clean
+
+
+def test_a_commit_that_readers_see_is_acknowledged(killed):
+    """Killed before it could be, it is when the index is opened."""
+    path, older = killed
+    put_back(path, older, ACKNOWLEDGED, CATALOGUE, CHECK)
+    assert verify_folder(path).is_clean
+    names(path)
+    put_back(path, older, LOG, CATALOGUE, CHECK)
+    with pytest.raises(DamagedIndex, match="acknowledged"):
+        names(path)
 
 
 def test_a_repair_applies_no_change_that_was_never_committed(path):
@@ -145,11 +253,11 @@ def test_parts_that_are_compacted_during_a_check_are_no_damage(path, monkeypatch
             writer.compact()
             return found
 
-        monkeypatch.setattr("fdch.index.storage.maintenance.checking._sound", set())
+        monkeypatch.setattr("fdch.index.storage.files.checking._sound", set())
         monkeypatch.setattr(access, "kept_parts", compact_first)
         with CodeFolder.open(path) as reader:
             assert len(reader) == 599
-            assert len(reader.within(random_codes(1), 32)[0].ids) == 599
+            assert len(reader.search(random_codes(1), radius=32)[0].ids) == 599
 
 
 def test_a_commit_that_no_reader_could_see_is_waited_for(path, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fdch.errors import DamagedIndex, DataError
-from fdch.index.storage.catalogue.items import as_number, from_row, read_row, to_row
+from fdch.index.storage.catalogue.items import from_row, read_row, to_row
 from fdch.index.store import Item
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -43,30 +43,6 @@ def test_cells_are_numbers_where_they_can_be():
         ("y", 7, "007"),
     )
     assert to_row(Item("a", columns={"sold": True})).cells == (("sold", "true", ""),)
-
-
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [
-        ("10", 10),
-        ("-3.5", -3.5),
-        ("1e3", 1000.0),
-        (".5", 0.5),
-        (str(2**63 - 1), 2**63 - 1),
-        (str(2**63), 2.0**63),
-        ("9" * 399, None),
-        ("9" * 5000, None),
-        ("1e999", None),
-        ("", None),
-        ("nan", None),
-        ("inf", None),
-        ("1_000", None),
-        ("٣", None),
-        (" 1", None),
-    ],
-)
-def test_numbers_are_read_from_text(text, number):
-    assert as_number(text) == number
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,6 @@ def test_nothing_is_written_through_a_link(tmp_path):
 
 def test_a_file_of_another_kind_is_not_cut(path):
     (path / ROWS).write_bytes(b"precious" * 1000)
-    with pytest.raises(IndexFolderError, match="does not begin as it was written"):
+    with pytest.raises(IndexFolderError, match="does not begin as written"):
         CodeFolder.open(path, writable=True)
     assert (path / ROWS).read_bytes() == b"precious" * 1000

@@ -67,7 +67,7 @@ def grouped(original, tmp_path):
 
 def names(path):
     with CodeFolder.open(path) as folder:
-        return sorted(folder.within(random_codes(1), 32)[0].ids)
+        return sorted(folder.search(random_codes(1), radius=32)[0].ids)
 
 
 def flip(file, place):
@@ -110,7 +110,7 @@ def test_damage_is_found_while_a_writer_is_open(tmp_path):
         content = (path / CATALOGUE).read_bytes()
         flip(path / CATALOGUE, content.rfind(b"v1") + 1)
         with CodeFolder.open(path) as folder, pytest.raises(DamagedIndex):
-            folder.nearest(random_codes(1), 50, [Condition("kind", "=", ("v1",))])
+            folder.search(random_codes(1), 50, where=[Condition("kind", "=", ("v1",))])
         writer.stdin.close()
 
 
@@ -197,7 +197,7 @@ with CodeFolder.open(Path(sys.argv[1]), writable=True) as folder:
 
 def test_a_reader_that_has_checked_the_files_follows_other_processes(path):
     with CodeFolder.open(path) as reader:
-        assert reader.nearest(random_codes(1), 1)  # checks the files
+        assert reader.search(random_codes(1), 1)  # checks the files
         before = len(reader)
         for number in range(1, 4):
             command = [sys.executable, "-c", WRITER, str(path), f"later {number}"]
@@ -216,7 +216,7 @@ def test_closing_and_forgetting_an_index_leaves_no_file_open(path):
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(20):
         with CodeFolder.open(path) as folder:
-            folder.nearest(random_codes(1), 1)
+            folder.search(random_codes(1), 1)
         CodeFolder.open(path)  # never closed
     gc.collect()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 1

@@ -91,13 +91,13 @@ class IndexAndDictionary(RuleBasedStateMachine):
             ((query ^ code).bit_count(), place, id)
             for place, (id, (_, code)) in enumerate(known.items())
         )
-        (answer,) = self.folder.nearest(to_codes([query]), k, where)
+        (answer,) = self.folder.search(to_codes([query]), k, where=where)
         assert answer.ids == tuple(id for *_, id in ranking[:k])
         assert answer.distances.tolist() == [far for far, *_ in ranking[:k]]
         assert np.array_equal(
             hamming_distances(answer.codes, to_codes([query]))[:, 0], answer.distances
         )
-        (answer,) = self.folder.within(to_codes([query]), 4, where, most=k)
+        (answer,) = self.folder.search(to_codes([query]), radius=4, where=where, k=k)
         near = tuple(id for far, _, id in ranking if far <= 4)
         assert answer.ids == near[:k]
 

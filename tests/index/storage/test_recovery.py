@@ -1,16 +1,16 @@
 """The catalogue follows the log: replayed, or made again, when an index is opened."""
 
-import hashlib
 import shutil
 import sqlite3
+from pathlib import Path
 
 import pytest
-from tests.index.store_samples import random_codes, sample_items
+from tests.index.store_samples import random_codes, sample_items, upload_picture
 
 from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.index.storage.catalogue import recovery
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.storage.maintenance import recovery
 from fdch.index.storage.maintenance.backup import backup_folder
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Condition, Item
@@ -29,8 +29,10 @@ def path(tmp_path):
 
 def contents(path):
     with CodeFolder.open(path) as folder:
-        answers = folder.within(random_codes(1), 32)
-        red = folder.within(random_codes(1), 32, [Condition("colour", "=", ("red",))])
+        answers = folder.search(random_codes(1), radius=32)
+        red = folder.search(
+            random_codes(1), radius=32, where=[Condition("colour", "=", ("red",))]
+        )
         return answers[0].items, answers[0].codes.packed.tolist(), red[0].ids
 
 
@@ -176,14 +178,10 @@ def test_a_stale_write_ahead_log_is_never_applied_to_a_new_catalogue(path, tmp_p
 
 def upload(path):
     """Make an index with one uploaded picture; return its name."""
-    content, name = b"a picture", "sent"
-    digest = hashlib.blake2b(name.encode() + b"\0" + content, digest_size=16)
-    picture = path / "pictures" / f"{digest.hexdigest()}.jpg"
     with CodeFolder.create(path, 32, "model") as folder:
-        picture.parent.mkdir()
-        picture.write_bytes(content)
-        folder.add([Item(name, image=str(picture))], random_codes(1))
-    return picture.name
+        picture = upload_picture(path, "sent", b"a picture")
+        folder.add([Item("sent", image=picture)], random_codes(1))
+    return Path(picture).name
 
 
 def require_verified_picture(path, name):

@@ -1,4 +1,5 @@
 import random
+import re
 import shutil
 
 import numpy as np
@@ -37,7 +38,7 @@ def path(sound, tmp_path):
 
 def contents(path):
     with CodeFolder.open(path) as folder:
-        ids = folder.within(random_codes(1), 32)[0].ids
+        ids = folder.search(random_codes(1), radius=32)[0].ids
         codes = folder.codes(ids).packed.tolist()
         return dict(zip(ids, zip(folder.items(ids), codes, strict=True), strict=True))
 
@@ -57,7 +58,7 @@ def rows_files(path):
 
 
 def require_rest_kept(path, sound, done):
-    """All that is not named as lost is as it was, and nothing else is there."""
+    """All that is not named as lost is unchanged, and nothing else is there."""
     before, after = contents(sound), contents(path)
     assert set(after) == set(before) - set(done.lost)
     assert all(after[id] == before[id] for id in after)
@@ -138,6 +139,28 @@ def test_what_one_copy_lost_is_taken_from_the_other(path, sound):
     done = repair_folder(path)
     require_rest_kept(path, sound, done)
     assert len(done.lost) + len(done.unnamed) < 60
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_intact_pages_of_the_catalogue_are_read_where_the_log_is_gone(
+    path, sound, is_cut
+):
+    """Between two damaged pages, too, and in a file that is cut short."""
+    (path / LOG).unlink()
+    content = bytearray((path / CATALOGUE).read_bytes())
+    pages = {content.index(f'item {i}["'.encode()) // 4096 for i in (700, 1900)}
+    if is_cut:
+        pages = {len(content) // 4096 - 1}
+    places = [range(page * 4096, (page + 1) * 4096) for page in pages]
+    found = re.finditer(rb'(item \d+|more)\["', content)
+    damaged = {m[1].decode() for m in found if any(m.start() in p for p in places)}
+    for place in places:
+        content[place.start : place.stop] = bytes(0 if is_cut else 4096)
+    (path / CATALOGUE).write_bytes(content)
+    before = set(contents(sound))
+    done = repair_folder(path)
+    assert before - set(contents(path)) <= damaged
+    assert len(done.unnamed) <= len(damaged)
 
 
 def test_a_cut_and_a_missing_file_lose_their_rows_only(path, sound):

@@ -1,4 +1,4 @@
-"""A folder that was put in the place of an open one is not taken for it."""
+"""A folder that is replaced while it is open is not taken for the new one."""
 
 import os
 import shutil
@@ -41,24 +41,24 @@ def replaced(live, following):
 
 def test_a_replaced_folder_is_read_no_more(live, following):
     with CodeFolder.open(live) as reader:
-        assert reader.nearest(CODES[[7]], 1)[0].ids == ("id 7",)
+        assert reader.search(CODES[[7]], 1)[0].ids == ("id 7",)
         replaced(live, following)
         with pytest.raises(IndexFolderError, match="was replaced"):
-            reader.nearest(CODES[[7]], 1)
+            reader.search(CODES[[7]], 1)
     with CodeFolder.open(live) as reader:
-        assert reader.nearest(CODES[[7]], 1)[0].ids == ("id 7",)
+        assert reader.search(CODES[[7]], 1)[0].ids == ("id 7",)
 
 
 def test_a_connection_made_while_it_is_replaced_is_refused(live, tmp_path, monkeypatch):
     following = written(tmp_path / "next", np.arange(50)[::-1])
     with CodeFolder.open(live) as reader:
-        reader.nearest(CODES[[7]], 1)
+        reader.search(CODES[[7]], 1)
         # as where the folder is replaced between the look at it and its opening
-        monkeypatch.setattr(Catalogue, "_require_same_file", lambda self: None)
+        monkeypatch.setattr(Catalogue, "require_same_file", lambda self: None)
         with reader._access.catalogue.reading():  # the idle connection is taken
             replaced(live, following)
             with pytest.raises(IndexFolderError, match="was replaced"):
-                reader.nearest(CODES[[7]], 1)
+                reader.search(CODES[[7]], 1)
 
 
 def test_a_replaced_folder_is_not_written(live, following):
@@ -74,6 +74,6 @@ def test_a_replaced_folder_is_not_written(live, following):
 
 def test_a_folder_that_was_moved_away_is_read_on(live):
     with CodeFolder.open(live) as reader:
-        reader.nearest(CODES[[7]], 1)
+        reader.search(CODES[[7]], 1)
         os.rename(live, live.with_name("elsewhere"))
-        assert reader.nearest(CODES[[7]], 1)[0].ids == ("id 7",)
+        assert reader.search(CODES[[7]], 1)[0].ids == ("id 7",)

@@ -72,7 +72,7 @@ def test_a_short_foreign_or_renamed_file_is_refused(tmp_path):
         segment.map_rows(6)
     other = segment_in(tmp_path, part=4)
     segment.path.rename(other.path)
-    with pytest.raises(DamagedIndex, match="does not begin as it was written"):
+    with pytest.raises(DamagedIndex, match="does not begin as written"):
         other.map_rows(5)
 
 

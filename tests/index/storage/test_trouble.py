@@ -12,7 +12,13 @@ from pathlib import Path
 
 import pytest
 from tests.index.storage.unprivileged import as_nobody
-from tests.index.store_samples import copying, random_codes, sample_items
+from tests.index.store_samples import (
+    copying,
+    random_codes,
+    random_vectors,
+    sample_items,
+    tables_for_few_rows,
+)
 
 from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
 from fdch.index.storage.files.layout import ACKNOWLEDGED, CATALOGUE, LOG, WAL
@@ -35,7 +41,7 @@ def path(tmp_path):
 
 def names(path):
     with CodeFolder.open(path) as folder:
-        return set(folder.within(random_codes(1), 32)[0].ids)
+        return set(folder.search(random_codes(1), radius=32)[0].ids)
 
 
 def failing(monkeypatch, calls):
@@ -180,7 +186,7 @@ def test_a_program_may_leave_for_another_folder(path, tmp_path, monkeypatch):
     monkeypatch.chdir(elsewhere)
     with writer, reader:
         writer.add([Item("new")], random_codes(1, seed=9))
-        assert reader.nearest(random_codes(1, seed=9), 1)[0].ids == ("new",)
+        assert reader.search(random_codes(1, seed=9), 1)[0].ids == ("new",)
     assert verify_folder(path).is_clean
     assert not any(elsewhere.iterdir())
 
@@ -238,7 +244,7 @@ def test_a_vanished_part_is_reported(path):
         CodeFolder.open(path) as folder,
         pytest.raises(DamagedIndex, match=r"has lost .*rows"),
     ):
-        folder.nearest(random_codes(1), 1)
+        folder.search(random_codes(1), 1)
     assert not verify_folder(path).is_clean
 
 
@@ -269,14 +275,19 @@ def small_index(place):
     run = place / "run"
     run.mkdir()
     (run / "run.json").write_text('{"weights": 3}')
-    with CodeFolder.create(path, 16, copying(run)) as folder:
-        folder.add(sample_items(6), random_codes(6, 16))
-        folder.add_numbered(random_codes(6, 16))
+    with (
+        tables_for_few_rows(),
+        CodeFolder.create(path, 16, copying(run), vector_bytes=3) as folder,
+    ):
+        folder.add(sample_items(6), random_codes(6, 16), random_vectors(6, 3))
+        folder.add_numbered(random_codes(6, 16), random_vectors(6, 3))
         folder.remove(["item 2", "7"])
         folder.compact()
-        folder.add([Item("last")], random_codes(1, 16))
+        folder.add([Item("last")], random_codes(1, 16), random_vectors(1, 3))
         folder.remove(["item 4"])
     assert not (path / WAL).exists()
+    kinds = {file.suffix for file in path.glob("[cv]*/*")}
+    assert kinds == {".rows", ".vectors", ".numbers", ".grouping", ".buckets"}
     return path
 
 

@@ -81,7 +81,7 @@ def test_a_log_that_was_left_is_read_too(path):
 @pytest.fixture
 def unlocked(path, monkeypatch):
     """A reader in this process that had to do without locks."""
-    connected = Catalogue._connected
+    connected = Catalogue._connect
 
     def may_not_write(self, mode, still=None):
         if still is None:
@@ -91,7 +91,7 @@ def unlocked(path, monkeypatch):
         return connected(self, mode, still)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Catalogue, "_connected", may_not_write)
+        patch.setattr(Catalogue, "_connect", may_not_write)
         folder = CodeFolder.open(path)
     with folder:
         yield folder
@@ -157,7 +157,7 @@ def test_a_busy_file_is_not_read_without_locks(path, monkeypatch):
         problem.sqlite_errorcode = sqlite3.SQLITE_BUSY
         raise problem
 
-    monkeypatch.setattr(Catalogue, "_connected", busy)
+    monkeypatch.setattr(Catalogue, "_connect", busy)
     with pytest.raises(IndexBusy):
         CodeFolder.open(path)
     assert tries == [None]

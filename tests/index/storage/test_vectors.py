@@ -44,11 +44,11 @@ def array(vectors):
 def require_vectors(folder, rows):
     """Each item has its own code and vector, whatever way they are read."""
     ids = [f"item {row}" for row in rows]
-    items, codes, vectors = folder.known(ids)
+    items, codes, vectors = folder.fetch(ids)
     assert [item.id for item in items] == ids
     assert codes == CODES[rows]
     assert np.array_equal(vectors, VECTORS[rows])
-    for answer in folder.nearest(random_codes(3, seed=9), 20):
+    for answer in folder.search(random_codes(3, seed=9), 20):
         places = [int(name.split()[1]) for name in answer.ids]
         assert np.array_equal(array(answer.vectors), VECTORS[places])
 
@@ -58,15 +58,17 @@ def test_items_are_found_with_their_vectors(path):
         assert folder.vector_bytes == WIDTH
         assert folder.describe()["vector_bytes"] == WIDTH
         require_vectors(folder, [3, 499, 0, 3])
-        [near] = folder.within(CODES[:1], 12, [Condition("colour", "=", ("red",))])
+        [near] = folder.search(
+            CODES[:1], radius=12, where=[Condition("colour", "=", ("red",))]
+        )
         places = [int(name.split()[1]) for name in near.ids]
         assert places
         assert np.array_equal(array(near.vectors), VECTORS[places])
         codes, vectors = random_codes(1, seed=5), random_vectors(1, WIDTH, seed=5)
         folder.add([Item("item 3")], codes, vectors)
-        assert np.array_equal(array(folder.known(["item 3"]).vectors), vectors)
+        assert np.array_equal(array(folder.fetch(["item 3"]).vectors), vectors)
         numbers = folder.add_numbered(codes, vectors)
-        assert np.array_equal(array(folder.known([str(numbers[0])]).vectors), vectors)
+        assert np.array_equal(array(folder.fetch([str(numbers[0])]).vectors), vectors)
 
 
 @pytest.mark.parametrize("at_a_time", [2**26, 1000])
@@ -89,7 +91,7 @@ def test_any_width_goes_round(tmp_path, width):
     with CodeFolder.create(tmp_path / "i", 32, "model", vector_bytes=width) as folder:
         folder.add(sample_items(9), random_codes(9), vectors)
     with CodeFolder.open(tmp_path / "i") as folder:
-        found = folder.known([f"item {row}" for row in range(9)]).vectors
+        found = folder.fetch([f"item {row}" for row in range(9)]).vectors
     assert np.array_equal(array(found), vectors)
 
 
@@ -114,8 +116,8 @@ def test_vectors_that_do_not_fit_are_refused(path, tmp_path):
         with pytest.raises(ModelMismatch, match="keeps no vector of each item; some"):
             folder.add(item, code, random_vectors(1, 24))
         folder.add(item, code)
-        assert folder.known(["item 500"]).vectors is None
-        assert folder.nearest(code, 1)[0].vectors is None
+        assert folder.fetch(["item 500"]).vectors is None
+        assert folder.search(code, 1)[0].vectors is None
 
 
 def test_the_caller_chooses_among_candidates(path):
@@ -129,8 +131,8 @@ def test_the_caller_chooses_among_candidates(path):
 
     queries = random_codes(2, seed=9)
     with CodeFolder.open(path) as folder:
-        plain = folder.nearest(queries, 30)
-        chosen = folder.nearest(queries, 30, choose=choose)
+        plain = folder.search(queries, 30)
+        chosen = folder.search(queries, 30, choose=choose)
         assert seen == [(0, 30), (1, 30)]
         for all_of, some in zip(plain, chosen, strict=True):
             order = np.argsort(array(all_of.vectors)[:, 0], kind="stable")[:4]
@@ -138,7 +140,7 @@ def test_the_caller_chooses_among_candidates(path):
             assert some.distances.tolist() == all_of.distances[order].tolist()
             assert np.array_equal(array(some.vectors), array(all_of.vectors)[order])
             assert some.scanned == all_of.scanned
-        [near] = folder.within(queries[:1], 14, most=25, choose=choose)
+        [near] = folder.search(queries[:1], radius=14, k=25, choose=choose)
         assert len(near.ids) == 4
 
 
@@ -164,7 +166,7 @@ def encode(items, *, is_rounded=False, is_wrong=False):
 def test_damage_shows_in_search_and_repair_encodes_again(path):
     flip(vectors_file(path), 64 + 4200)
     with CodeFolder.open(path) as folder, pytest.raises(DamagedIndex, match="vectors/"):
-        folder.nearest(CODES[:1], 1)
+        folder.search(CODES[:1], 1)
     done = repair_folder(path, encode)
     assert "rows 170 to 339 encoded" in done.restored[0]
     assert not done.lost
@@ -181,7 +183,7 @@ def test_other_roundings_are_taken_where_the_codes_are_equal(path):
     assert verify_folder(path).is_clean
     with CodeFolder.open(path) as folder:
         assert len(folder) == COUNT
-        found = array(folder.known(["item 170", "item 171"]).vectors)
+        found = array(folder.fetch(["item 170", "item 171"]).vectors)
         assert found[0, 0] == VECTORS[170, 0] ^ 1
         assert np.array_equal(found[1], VECTORS[171])
 

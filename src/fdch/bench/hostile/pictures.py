@@ -43,7 +43,7 @@ def png_chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + checksum
 
 
-def packed_zeros(length: int) -> bytes:
+def pack_zeros(length: int) -> bytes:
     """Pack so many MiB of zeros."""
     packer, zeros = zlib.compressobj(1), bytes(2**20)
     return b"".join(packer.compress(zeros) for _ in range(length)) + packer.flush()
@@ -99,14 +99,14 @@ INVALID_PICTURES: Requests = {
     "a jpeg's head": image(JPEG[:20]),
     "a cut png": image(PNG[:50]),
     "a png of nothing": image(png(100, 100, b"")),
-    "a png bomb": image(png(30_000, 30_000, packed_zeros(1))),
+    "a png bomb": image(png(30_000, 30_000, pack_zeros(1))),
     "a png of huge sides": image(png(2**31 - 1, 2**31 - 1, b"")),
     "a png of no sides": image(png(0, 0, b"")),
     "a gif bomb": image(GIF_BOMB),
     "a tiff bomb": image(tiff_bomb()),
     "a webp bomb": image(WEBP_BOMB),
     # at the service's limit of pixels, each of 8 bytes, but for the end
-    "a cut large png": image(png(4096, 4096, packed_zeros(127), 16, 6)),
+    "a cut large png": image(png(4096, 4096, pack_zeros(127), 16, 6)),
     "a png of many pieces": image(png_of_pieces()),
     "a jpeg of many pieces": image(JPEG[:2] + b"\xff\xfe\0\x02" * 2_400_000 + JPEG[2:]),
     "a jpeg of padding": image(JPEG[:2] + b"\xff" * 9_000_000 + JPEG[2:]),

@@ -14,7 +14,7 @@ from fdch.bench.serving.raw_requests import (
     raw_search,
     request,
     search,
-    unsized,
+    search_with_headers,
 )
 from fdch.service.http.limits import ServiceLimits
 
@@ -35,8 +35,8 @@ INVALID: Requests = {
     "a list": raw_search('["beach"]'),
     "a number": raw_search("5"),
     "null": raw_search("null"),
-    "nothing asked": search(),
-    "two things asked": search(text="beach", id="scene1"),
+    "an empty query": search(),
+    "two queries at once": search(text="beach", id="scene1"),
     "text is a number": search(text=5),
     "text is a list": search(text=["beach"]),
     "text is empty": search(text=""),
@@ -102,19 +102,18 @@ MALFORMED: Requests = {
     "two tokens": request(headers=[f"Authorization: Bearer {WRITE}"]),
     "put of dots": put("/v1/items/%2e%2e", b"{}"),
     "put of a line": put("/v1/items/a%0ab", b"{}"),
-    "a length of 30 digits": unsized("Content-Length: " + "9" * 30),
-    "a negative length": unsized("Content-Length: -1"),
-    "two lengths": unsized("Content-Length: 5", "Content-Length: 6"),
-    "length and chunks": unsized(
+    "a length of 30 digits": search_with_headers("Content-Length: " + "9" * 30),
+    "a negative length": search_with_headers("Content-Length: -1"),
+    "two lengths": search_with_headers("Content-Length: 5", "Content-Length: 6"),
+    "length and chunks": search_with_headers(
         "Content-Length: 4", "Transfer-Encoding: chunked", body=b"0\r\n\r\n"
     ),
-    "an unknown coding": unsized("Transfer-Encoding: gzip"),
-    "two codings": unsized("Transfer-Encoding: chunked, chunked"),
-    "a chunk of no length": unsized("Transfer-Encoding: chunked", body=b"zz\r\n"),
+    "an unknown coding": search_with_headers("Transfer-Encoding: gzip"),
+    "two codings": search_with_headers("Transfer-Encoding: chunked, chunked"),
+    "a chunk of no length": search_with_headers(
+        "Transfer-Encoding: chunked", body=b"zz\r\n"
+    ),
     "a body to GET": request("GET", "/v1/index", b"{}"),
-    "a giant header": get("/v1/index", "X: " + "x" * 10**6),
-    "many headers": get("/v1/index", *(f"X{i}: y" for i in range(20_000))),
-    "a giant address": get("/v1/index?" + "x" * 10**6),
     "a header without a name": get("/v1/index", ": x"),
     "a space in a header": get("/v1/index", "X y: z"),
     "a null in a header": get("/v1/index", b"X: a\0b"),
@@ -178,11 +177,16 @@ TOO_LARGE: Requests = {
     "a million keys": raw_search(b"{" + b'"":1,' * 10**6 + b"}"),
     "a million lists": raw_search(b'{"where":[' + b"[[],[]]," * 10**6),
     "a body too large": raw_search(b" " * (MAX_BODY + 1)),
-    "chunks too large together": unsized(
+    "chunks too large together": search_with_headers(
         "Transfer-Encoding: chunked",
         body=(b"10000\r\n" + b" " * 0x10000 + b"\r\n") * (MAX_BODY // 0x10000 + 1),
     ),
-    "a length too large": unsized("Content-Length: 99999999999"),
+    "a length too large": search_with_headers("Content-Length: 99999999999"),
+}
+LONG_HEAD: Requests = {
+    "a giant header": get("/v1/index", "X: " + "x" * 10**6),
+    "many headers": get("/v1/index", *(f"X{i}: y" for i in range(20_000))),
+    "a giant address": get("/v1/index?" + "x" * 10**6),
 }
 WRONG_TYPE: Requests = {
     "put of no type": request("PUT", "/v1/items/x", b"{}", "", token=WRITE),
@@ -193,8 +197,10 @@ WRONG_TYPE: Requests = {
 }
 # the service waits for their ends as long as --body-seconds says
 SLOW: Requests = {
-    "a slow body": unsized("Content-Length: 1000", body=b"{"),
-    "a slow body in chunks": unsized("Transfer-Encoding: chunked", body=b"5\r\n{"),
+    "a slow body": search_with_headers("Content-Length: 1000", body=b"{"),
+    "a slow body in chunks": search_with_headers(
+        "Transfer-Encoding: chunked", body=b"5\r\n{"
+    ),
 }
 STATUSES = {
     422: INVALID | INVALID_PICTURES,
@@ -206,6 +212,7 @@ STATUSES = {
     413: TOO_LARGE,
     415: WRONG_TYPE,
     408: SLOW,
+    431: LONG_HEAD,
 }
 HOSTILE = {
     name: Hostile(content, status)

@@ -14,18 +14,25 @@ class EpochClock:
     """A Progress that times epochs, each from the one before it to its own end.
 
     The first of a stage also holds what prepares the stage.
+
+    Attributes:
+        seconds: By stage, of each epoch.
+        processor: The same in the processor's time, of all threads.
+        values: By stage, what each epoch reported.
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.processor: dict[str, list[float]] = defaultdict(list)
         self.values: dict[str, list[dict[str, float]]] = defaultdict(list)
-        self._last = time.perf_counter()
+        self._last = time.perf_counter(), time.process_time()
 
     def __call__(self, update: Update) -> None:
         """Take an update."""
         if update.unit == "epoch":
-            now = time.perf_counter()
-            self.seconds[update.task].append(now - self._last)
+            now = time.perf_counter(), time.process_time()
+            self.seconds[update.task].append(now[0] - self._last[0])
+            self.processor[update.task].append(now[1] - self._last[1])
             self.values[update.task].append(dict(update.values))
             self._last = now
 

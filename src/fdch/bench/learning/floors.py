@@ -8,6 +8,8 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from fdch.networks.linear import multiply
+
 SIDES = {"cuda": 8192}  # of the matrices that are multiplied
 USUAL_SIDE = 1024
 COPIED = {"cuda": 2**32}  # bytes
@@ -18,17 +20,11 @@ ADAM_BYTES = 28
 
 
 class Ceilings(NamedTuple):
-    """What a device reaches at most.
+    """What a device reaches at most."""
 
-    Args:
-        float32: Operations a second of a large matrix product.
-        bfloat16: The same in bfloat16.
-        bandwidth: Bytes a second, read and written, of a large copy.
-    """
-
-    float32: float
-    bfloat16: float
-    bandwidth: float
+    float32: float  # operations a second of a large matrix product
+    bfloat16: float  # the same in bfloat16
+    bandwidth: float  # bytes a second, read and written, of a large copy
 
     def floor(self, operations: float, moved: float, precision: str) -> float:
         """Return the seconds that the larger of two costs takes at least."""
@@ -47,7 +43,8 @@ def measure_ceilings(device: torch.device) -> Ceilings:
     side = SIDES.get(device.type, USUAL_SIDE)
     matrix = torch.randn(side, side, device=device)
     short = matrix.bfloat16()
-    long_took = _fastest(lambda: matrix @ matrix, device)
+    # on a processor not by `@`, which may be half as fast
+    long_took = _fastest(lambda: multiply(matrix, matrix), device)
     short_took = _fastest(lambda: short @ short, device)
     copied = COPIED.get(device.type, USUAL_COPIED)
     source = torch.randint(256, (copied,), dtype=torch.uint8, device=device)

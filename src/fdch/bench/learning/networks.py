@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
+from torch.nn import functional
 
 from fdch.bench.learning.floors import (
     Ceilings,
@@ -16,13 +17,16 @@ from fdch.bench.learning.floors import (
 )
 from fdch.bench.timing import compare
 from fdch.networks import image as image_networks
+from fdch.networks.backbones.fused import activate, can_fuse
 from fdch.networks.backbones.response_norm import response_norm
 from fdch.networks.device import choose_precision, resolve_device
 from fdch.networks.head import FineTunedNetwork, ImageHead
+from fdch.networks.initialization import initialize, linear
 from fdch.networks.text import WordLayer, sparse_rows
 from fdch.progress import Progress, Update, silent
 
 BATCH, WORDS, WORDS_PER_TEXT, HIDDEN = 128, 1386, 5, 8192
+FEATURES, ABOVE_FEATURES = 1280, 1024
 # pictures at a time; a processor is given fewer
 PICTURES = {"cuda": 128}
 USUAL_PICTURES = 8
@@ -60,6 +64,7 @@ def networks_benchmark(
     ceilings = measure_ceilings(place)
     parts = {
         "response_norm": _response_norm,
+        "linear_layer": _linear_layer,
         "word_layer": _word_layer,
         "efficientnet_lite0": _frozen_network,
         "efficientnet_lite0_step": _trained_network,
@@ -90,11 +95,21 @@ def _draw_pixels(device: torch.device, count: int) -> Tensor:
 
 
 def _response_norm(device: torch.device) -> Part:
-    """CNN-F's first normalisation, forward and backward, against torch's own."""
+    """CNN-F's first normalisation, forward and backward, against torch's own.
+
+    Where it is fused with the bias and the ReLU before it, these are counted in.
+    """
     generator = torch.Generator().manual_seed(0)
     planes = torch.randn(_pictures(device), 64, 54, 54, generator=generator)
     planes = planes.to(device, memory_format=torch.channels_last)
-    theirs = nn.LocalResponseNorm(5, alpha=5e-4, beta=0.75, k=2)
+    bias = torch.zeros(64, device=device, requires_grad=True)
+    norm = nn.LocalResponseNorm(5, alpha=5e-4, beta=0.75, k=2)
+
+    def ours(inputs: Tensor) -> Tensor:
+        return activate(inputs, bias, is_normalized=True)
+
+    def theirs(inputs: Tensor) -> Tensor:
+        return norm(functional.relu(inputs + bias[:, None, None]))
 
     def step(layer: Callable[[Tensor], Tensor]) -> None:
         inputs = planes.clone().requires_grad_()
@@ -102,7 +117,25 @@ def _response_norm(device: torch.device) -> Part:
 
     # forward one array in and one out, backward two in and one out
     moved = 5 * planes.nbytes
-    return Part(lambda: step(response_norm), lambda: step(theirs), 0, moved)
+    if can_fuse(planes):
+        return Part(lambda: step(ours), lambda: step(theirs), 0, moved)
+    return Part(lambda: step(response_norm), lambda: step(norm), 0, moved)
+
+
+def _linear_layer(device: torch.device) -> Part:
+    """A hidden layer above ready features against torch's own, with gradients."""
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(BATCH, FEATURES, generator=generator).to(device)
+    ours, plain = linear(FEATURES, ABOVE_FEATURES), nn.Linear(FEATURES, ABOVE_FEATURES)
+    initialize(ours, "torch", generator)
+    plain.load_state_dict(ours.state_dict())
+    ours, plain = ours.to(device), plain.to(device)
+    return Part(
+        lambda: ours(features).sum().backward(),
+        lambda: plain(features).sum().backward(),
+        operations=4 * BATCH * FEATURES * ABOVE_FEATURES,
+        moved=2 * ours.weight.nbytes,  # read, and its gradient written
+    )
 
 
 def _word_layer(device: torch.device) -> Part:

@@ -62,13 +62,8 @@ def plain_stage_one(
 ) -> None:
     """Train, and report the mean loss of each epoch when the epoch is over.
 
-    Args:
-        images: Features, (n, features).
-        texts: Word vectors, (n, words).
-        labels: 0 or 1, (n, classes).
-        settings: Those of FDCH, with its default optimizer and reduction.
-        device: Where to train.
-        progress: Called after each epoch.
+    Features are (n, features), word vectors (n, words), labels 0 or 1, (n, classes).
+    Settings are those of FDCH, with its default optimizer and reduction.
     """
     X, T, Y = _to_device(images, texts, labels, device)
     network = _first_network(X.shape[1], T.shape[1], settings).to(device)

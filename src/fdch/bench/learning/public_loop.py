@@ -82,14 +82,8 @@ def run_public_loop(
 ) -> None:
     """Train for some epochs, and report each.
 
-    Args:
-        network: Name of the image network.
-        X: Pictures as `store_pictures` gives them.
-        texts: Word vectors, (n, words).
-        labels: 0 or 1, (n, classes).
-        settings: Epochs, bits and batch_size.
-        device: Where to train.
-        progress: Called after each epoch.
+    Pictures X are as `store_pictures` gives them, word vectors (n, words), labels 0 or
+    1, (n, classes). Settings are epochs, bits and batch_size.
     """
     bits, size, n = settings["bits"], settings["batch_size"], len(labels)
     T = torch.from_numpy(texts.toarray().astype(np.float64))

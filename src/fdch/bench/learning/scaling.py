@@ -1,4 +1,4 @@
-"""What an epoch of FDCH costs against the number of training pairs."""
+"""What an epoch of FDCH costs against the number of training pairs, or of words."""
 
 import gc
 import statistics
@@ -29,21 +29,27 @@ from fdch.training.batches import EXACT_UP_TO, Pairwise
 from fdch.training.context import Context
 
 DRAWN = 5000  # pairs of which larger sets are repetitions
+AXES = {"pairs": "training pairs", "words": "words of the vocabulary"}
 
 
 def scaling_benchmark(
     pairs: Sequence[int],
     image_width: int,
-    words: int,
+    words: Sequence[int],
     bits: int,
     epochs: int,
     pairwise: Pairwise,
     device: str = "auto",
     progress: Progress = silent,
 ) -> dict[str, Any]:
-    """Train FDCH on more and more pairs; a stage's first epoch is not counted."""
+    """Train FDCH on more and more pairs or words; a stage's first epoch is not counted.
+
+    Raises:
+        SettingError: Several numbers of both.
+    """
+    if len(pairs) > 1 and len(words) > 1:
+        raise SettingError("give several numbers of pairs or of words, not of both.")
     place = Context(device=device).torch_device()
-    drawn = Workload(image_width, words).draw(min(DRAWN, max(pairs)))
     method = FDCH(
         bits=bits,
         pairwise=pairwise,
@@ -52,15 +58,18 @@ def scaling_benchmark(
         image_dropout=0.5,
         word_dropout=0.5,
     )
-    costs = []
-    for number in pairs:
-        costs.append(_measure(method, repeat_pairs(drawn, number), device, place))
-        progress(Update("scaling benchmark", len(costs), len(pairs), "size"))
+    costs: list[dict[str, Any]] = []
+    for columns in words:
+        drawn = Workload(image_width, columns).draw(min(DRAWN, max(pairs)))
+        for number in pairs:
+            cost = _measure(method, repeat_pairs(drawn, number), device, place)
+            costs.append({"pairs": number, "words": columns, **cost})
+            done = len(costs), len(pairs) * len(words)
+            progress(Update("scaling benchmark", *done, "size"))
     return {
         "benchmark": "scaling",
         "method": method.name,
         "image_width": image_width,
-        "words": words,
         "bits": bits,
         "epochs": epochs,
         "pairwise": pairwise,
@@ -91,12 +100,19 @@ def _measure(
     forget_all_peaks(place)
     clock = EpochClock()
     method.fit(pairs, context=Context(clock, device))
-    usual = {stage: statistics.median(clock.seconds[stage][1:]) for stage in STAGES}
+    usual, used = (
+        {stage: statistics.median(found[stage][1:]) for stage in STAGES}
+        for found in (clock.seconds, clock.processor)
+    )
     by_size = "sampled" if len(pairs) > EXACT_UP_TO else "exact"
+    steps = -(-len(pairs) // method.batch_size)  # in each pass over the pairs
     return {
-        "pairs": len(pairs),
         "pairwise": by_size if method.pairwise == "auto" else method.pairwise,
         "epoch_seconds": usual,
+        "step_processor_seconds": {
+            stage: took / (passes * steps)
+            for passes, (stage, took) in enumerate(used.items(), start=1)
+        },
         "both_stages_seconds": sum(usual.values()),
         **measure_peaks(place),
     }
@@ -114,22 +130,23 @@ def plot_format(path: Path) -> str:
 
 
 def plot_costs(path: Path, costs: Sequence[dict[str, Any]]) -> None:
-    """Draw seconds an epoch of each stage, and memory, over the number of pairs."""
-    form, pairs = plot_format(path), [cost["pairs"] for cost in costs]
+    """Draw seconds an epoch of each stage, and memory, over what grows."""
+    over = "words" if len({cost["words"] for cost in costs}) > 1 else "pairs"
+    form, sizes = plot_format(path), [cost[over] for cost in costs]
     with open_figure("scaling", (6.6, 4.2), FILE_STYLE) as figure:
         seconds, memory = figure.subplots(1, 2)
         for stage, marker in zip(STAGES, "os", strict=True):
             took = [cost["epoch_seconds"][stage] for cost in costs]
-            seconds.plot(pairs, took, marker=marker, label=stage)
+            seconds.plot(sizes, took, marker=marker, label=stage)
         for key, name, marker in (
             ("peak_memory_bytes", "host", "o"),
             ("peak_device_memory_bytes", "accelerator", "s"),
         ):
-            known = [(cost["pairs"], cost[key] / 1e9) for cost in costs if cost[key]]
+            known = [(cost[over], cost[key] / 1e9) for cost in costs if cost[key]]
             if known:
                 memory.plot(*zip(*known, strict=True), marker=marker, label=name)
         for axes, title in ((seconds, "seconds an epoch"), (memory, "memory, GB")):
-            axes.set(xscale="log", yscale="log", xlabel="training pairs", title=title)
+            axes.set(xscale="log", yscale="log", xlabel=AXES[over], title=title)
             axes.legend()
         write_whole(
             path, lambda file: figure.savefig(file, format=form, **FORMATS[form])

@@ -41,7 +41,7 @@ from fdch.progress import Progress, silent
 from fdch.training.context import Context
 
 STAGES = ("stage 1", "stage 2")
-TERMS = ("pairwise", "balance", "quantization", "neighbours")  # of the loss of stage 1
+FIGURES = ("mean |", "imbalance ")  # reported beside the terms of a loss
 COMPARED_EPOCHS = 2
 COUNTED, COUNTED_PICTURES = 128, 8  # pairs whose operations are counted
 CACHE = "FDCH_CACHE"
@@ -114,6 +114,7 @@ def training_benchmark(
     with _private_cache():
         turns = take_turns(sides, sizes.repeats, progress, "training benchmark")
         _fit(method, pairs, busy, device)
+        precisions = _compare_precisions(sizes, pairs, device, place)
     ceilings = measure_ceilings(place)
     floors = _floors(method, pairs, place, ceilings)
     ours, peers = (
@@ -128,6 +129,7 @@ def training_benchmark(
         epoch = rates["epoch_seconds"]
         used = busy.seconds.get(stage)
         rates["floor_seconds"] = floors[stage]
+        rates["times_the_floor"] = epoch["median"] / floors[stage]
         rates["busy_share"] = None if used is None else used / epoch["median"]
         other = peers.get(stage) or peers[TASK]
         ratios[stage] = ratio(other["epoch_seconds"]["all"], epoch["all"])
@@ -146,6 +148,7 @@ def training_benchmark(
         "ceilings": ceilings._asdict(),
         "stages": ours,
         "peer": {**peers, **compared},
+        **precisions,
     }
 
 
@@ -267,11 +270,46 @@ def _compare_losses(
     """Run both sides without dropout, whose draws differ, and compare losses."""
     method = sizes.method(COMPARED_EPOCHS, 1, dropout=0.0)
     clock = _time_epochs(lambda clock: _fit(method, pairs, clock, device))
-    own = [sum(terms[term] for term in TERMS) for terms in clock.values["stage 1"]]
-    peer = _time_epochs(_peer(sizes, method, pairs, place)).values["stage 1"]
-    other = [each["loss"] for each in peer]
-    apart = [abs(a - b) / abs(b) for a, b in zip(own, other, strict=True)]
-    return {"losses": {"ours": own, "peer": other}, "loss_difference": max(apart)}
+    own = _losses(clock, "stage 1")
+    other = _losses(_time_epochs(_peer(sizes, method, pairs, place)), "stage 1")
+    return {
+        "losses": {"ours": own, "peer": other},
+        "loss_difference": _largest_difference(own, other),
+    }
+
+
+def _compare_precisions(
+    sizes: TrainingSizes, pairs: PairedSet, device: str, place: torch.device
+) -> dict[str, Any]:
+    """Train the image network in both precisions, without dropout; compare losses.
+
+    Nothing is to be compared where it is trained in float32, or not at all.
+    """
+    is_short = choose_precision(sizes.precision, place) == "bfloat16"
+    if sizes.network is None or not is_short:
+        return {}
+    losses = {}
+    for precision in ("bfloat16", "float32"):
+        same = replace(sizes, precision=precision)
+        method = same.method(COMPARED_EPOCHS, COMPARED_EPOCHS, dropout=0.0)
+        clock = _time_epochs(partial(_fit, method, pairs, device=device))
+        losses[precision] = {stage: _losses(clock, stage) for stage in STAGES}
+    short, full = losses.values()
+    apart = [_largest_difference(short[stage], full[stage]) for stage in STAGES]
+    return {"losses": losses, "loss_difference": max(apart)}
+
+
+def _losses(clock: EpochClock, stage: str) -> list[float]:
+    """Return the loss of each epoch of a stage."""
+    return [
+        sum(each for name, each in values.items() if not name.startswith(FIGURES))
+        for values in clock.values[stage]
+    ]
+
+
+def _largest_difference(own: Sequence[float], other: Sequence[float]) -> float:
+    """Return the largest of the differences, as shares of the second."""
+    return max(abs(a - b) / abs(b) for a, b in zip(own, other, strict=True))
 
 
 def _rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:

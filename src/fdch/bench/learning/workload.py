@@ -14,6 +14,7 @@ CLASSES = 24
 FACTORS = 64
 LABELS_PER_PAIR = 3
 WORDS_PER_TEXT = 8
+TEXTS_AT_ONCE = 500  # whose chances of all words are held
 THRESHOLD = 0.75  # leaves about a quarter of a picture's features active
 Floats = NDArray[np.float32]
 
@@ -48,7 +49,7 @@ class Workload:
         return PairedSet(
             ids=np.array([str(row) for row in range(pairs)], dtype=object),
             images=ImageFeatures(_active(rng, places @ to_image)),
-            texts=WordVectors(self._texts(rng, labels @ to_words)),
+            texts=WordVectors(self._texts(rng, labels, to_words)),
             labels=labels.astype(np.uint8),
             label_names=tuple(f"label {number}" for number in range(CLASSES)),
             name="workload",
@@ -60,15 +61,27 @@ class Workload:
         labels[np.arange(pairs), rng.integers(CLASSES, size=pairs)] = True
         return labels.astype(np.float32)
 
-    def _texts(self, rng: np.random.Generator, liking: Floats) -> csr_array:
-        """Draw words without repetition, some far more frequent than others."""
+    def _texts(
+        self, rng: np.random.Generator, labels: Floats, to_words: Floats
+    ) -> csr_array:
+        """Draw words without repetition, some far more frequent than others.
+
+        Args:
+            rng: Where the random numbers come from.
+            labels: (pairs, classes).
+            to_words: How much each label likes each word, (classes, words).
+        """
         rarity = np.log(np.arange(1, self.words + 1, dtype=np.float32))
-        chances = liking - rarity + rng.gumbel(size=liking.shape)
-        number = min(WORDS_PER_TEXT, self.words)
-        columns = np.argpartition(-chances, number - 1, axis=1)[:, :number]
-        starts = np.arange(len(liking) + 1) * number
+        number, parts = min(WORDS_PER_TEXT, self.words), []
+        for some in np.array_split(labels, -(-len(labels) // TEXTS_AT_ONCE)):
+            liking = some @ to_words
+            chances = liking - rarity + rng.gumbel(size=liking.shape)
+            parts.append(np.argpartition(-chances, number - 1, axis=1)[:, :number])
+        columns = np.concatenate(parts)
+        starts = np.arange(len(labels) + 1) * number
         ones = np.ones(columns.size, dtype=np.float32)
-        return csr_array((ones, columns.ravel(), starts), shape=liking.shape)
+        shape = len(labels), self.words
+        return csr_array((ones, columns.ravel(), starts), shape=shape)
 
 
 def _active(rng: np.random.Generator, values: Floats) -> Floats:

@@ -74,7 +74,7 @@ def put(path: str, body: bytes) -> bytes:
     return request("PUT", path, body, token=WRITE)
 
 
-def unsized(*headers: str, body: bytes = b"") -> bytes:
+def search_with_headers(*headers: str, body: bytes = b"") -> bytes:
     """Write a search whose headers say how long the body is, rightly or not."""
     return request(length=False, headers=headers, body=body)
 

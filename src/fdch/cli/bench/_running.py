@@ -18,11 +18,8 @@ def run_benchmark(
 ) -> dict[str, Any]:
     """Measure, show progress meanwhile, and print what was measured.
 
-    Args:
-        measure: Takes what is given, and `progress`.
-        as_json: Print the document as JSON, else as tables.
-        columns: Of the tables; see `show_benchmark`.
-        given: The command's options.
+    `measure` takes the command's options and `progress`. The document is printed as
+    JSON or as tables with these columns; see `show_benchmark`.
     """
     with ProgressPrinter() as progress:
         document = measure(**given, progress=progress)
@@ -35,10 +32,8 @@ def show_benchmark(
 ) -> str:
     """Lay out a document: its single figures, then a table for each list of cases.
 
-    Args:
-        document: As `--json` prints it.
-        columns: By the title of a table, which of its columns to show, separated by
-            spaces; other tables are shown whole.
+    By the title of a table, `columns` has those to show, separated by spaces; other
+    tables are shown whole.
 
     >>> print(show_benchmark({"sides": {"fdch": {"per_second": 9.0, "errors": 0}}}))
     sides  per second  errors

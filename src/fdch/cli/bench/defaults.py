@@ -8,7 +8,6 @@ from fdch.cli.shared import options
 from fdch.cli.shared.options import COUNT, NAMES, PATH, option
 from fdch.cli.shared.output import report
 from fdch.cli.shared.progress_lines import show_progress
-from fdch.cli.shared.training import method_option
 
 
 @options.command(
@@ -16,7 +15,7 @@ from fdch.cli.shared.training import method_option
     "fdch bench defaults scenes:60 --only neither --out tried --bits 8 --seeds 1",
 )
 @click.argument("data", type=options.DATA, nargs=-1, required=True)
-@method_option
+@option("--method", "See 'fdch methods'.", default="fdch")
 @options.bits
 @option("--seeds", "How many splits to draw.", COUNT, default=3)
 @option("--trials FILE", "Trials as TOML.", PATH)

@@ -16,7 +16,9 @@ def command(**given: Any) -> None:
 
     Torch and ONNX Runtime take turns in one process. A picture is a JPEG of 640 x 480
     pixels, its decoding included; runs on ready features have none. Many decoded
-    pictures are encoded beside a plain PyTorch loop of batches in float32.
+    pictures are encoded beside a plain PyTorch loop of batches in float32. The floor
+    is what the network needs at least: operations over the device's rate for large
+    matrix products, without decoding the picture or counting the words of the text.
     """
     from fdch.bench.encoding import encode_benchmark
 

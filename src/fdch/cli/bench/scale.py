@@ -1,4 +1,4 @@
-"""`fdch bench scale`: the cost of an epoch against the number of pairs."""
+"""`fdch bench scale`: the cost of an epoch against the number of pairs, or words."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from fdch.cli.shared.output import note, require_place
 )
 @option("--pairs", "Numbers of training pairs.", NUMBERS, default="5000,20000,100000")
 @option("--image-width", "Image features.", COUNT, default=1280)
-@option("--words", "Columns of the texts.", COUNT, default=1386)
+@option("--words", "Numbers of columns of the texts.", NUMBERS, default="1386")
 @options.bits
 @option(
     "--epochs", "Of each stage; the first is not counted.", WholeRange(2), default=2
@@ -25,14 +25,16 @@ from fdch.cli.shared.output import note, require_place
     ["auto", "exact", "sampled"],
     default="auto",
 )
-@option("--plot", "Draw cost against pairs, as .svg, .pdf or .png.", PATH)
+@option("--plot", "Draw the cost, as .svg, .pdf or .png.", PATH)
 @options.device
 @options.json
 def command(plot: Path | None, as_json: bool, **given: Any) -> None:
-    """Measure the cost of an epoch against the number of pairs.
+    """Measure the cost of an epoch against the number of pairs, or of words.
 
-    FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Memory counts
-    Python, its libraries and the data.
+    FDCH on synthetic features and words, which repeat beyond 5,000 pairs. Give several
+    numbers of pairs or several of words. A step is shown in the processor's time, which
+    does not grow with what else the machine does. Memory counts Python, its libraries
+    and the data.
     """
     from fdch.bench.learning.scaling import (
         plot_costs,

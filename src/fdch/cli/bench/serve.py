@@ -34,8 +34,10 @@ def command(as_json: bool, **sizes: Any) -> None:
 
     'fdch serve' serves an index of N codes; its peer is the shortest server that
     gives the same answers with FAISS IndexBinaryFlat and the same text network, in
-    two variants; the faster one counts. A second process runs many clients,
-    each waiting for its answer; the sides take turns.
+    two variants; the faster one counts. Another 'fdch serve' also orders candidates
+    by vectors, as FDCH+ does, and answers queries that match words of its items'
+    texts, unless the encoder is onnx, which cannot order by vectors. A second
+    process runs many clients, each waiting for its answer; the sides take turns.
     """
     require_packages()
     from fdch.bench.serving.throughput import LoadSizes, serve_benchmark

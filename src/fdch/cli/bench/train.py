@@ -41,7 +41,8 @@ def command(device: str, as_json: bool, **sizes: Any) -> None:
     what prepares the stage; memory counts Python, its libraries and the data.
 
     With --network the image network is trained too, beside a loop as published code
-    of this field has it: float32, pictures copied batch by batch, DCMH's loss.
+    of this field has it: float32, pictures copied batch by batch, DCMH's loss. Where it
+    is trained in bfloat16, both stages run in float32, too, to compare their losses.
 
     The floor is what the device needs at least: operations over its rate for large
     matrix products, or the bytes of weights and their moments over its bandwidth,

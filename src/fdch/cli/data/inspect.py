@@ -100,7 +100,7 @@ def _broken_rows(found: "Inspection") -> list[str]:
 
 def _facts(found: "Inspection") -> list[tuple[str, str]]:
     facts = [
-        ("pairs", f"{found.pairs:,}, {found.trainable:,} of them fit for training"),
+        ("pairs", f"{found.pairs:,}, {found.training}"),
         ("with an image", f"{found.with_image:,} ({found.images})"),
         ("with a text", f"{found.with_text:,}"),
         ("with a label", f"{found.with_label:,} ({len(found.labels):,} labels)"),

@@ -31,10 +31,11 @@ def command(
     """Encode pairs and add them to an index.
 
     DATA is what 'fdch train' takes, or a file of codes by 'fdch encode'. A row
-    whose id is known replaces that item; one with a picture only, or a text
-    only, is joined with the other half if the index has it. Without an id column,
-    rows are named by their numbers; a row whose number names another item is
-    refused. What was added is on disk after every 128 rows, or 8,192 of ready
+    whose id is known replaces that item; from a file of codes, only the item's
+    code. A row with only a picture or only a text is joined with the other half if
+    the index has it. Without an id column, rows are named by their numbers, and
+    pictures of a folder by their paths in it; a row is refused if another item has
+    its name. What was added is on disk after every 128 rows, or 8,192 of ready
     features or codes.
     """
     from fdch.index.column_types import require_typed_columns

@@ -1,6 +1,7 @@
 """`fdch index create`: a run in, an index for its codes out."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -40,6 +41,7 @@ def command(
     empty; 'fdch index add' fills it.
     """
     from fdch.index.column_types import find_types, require_typed_columns
+    from fdch.index.decimal_commas import read_decimal_commas
     from fdch.index.opening import require_free
     from fdch.retrieval.adding import AddedPairs
     from fdch.retrieval.index import Index
@@ -55,6 +57,8 @@ def command(
         if data is not None:
             pairs = read_pairs(data, broken, context, engine, layout)
             require_typed_columns(dict(types), pairs.columns)
+            columns = read_decimal_commas(pairs.columns, chosen=dict(types))
+            pairs = replace(pairs, columns=columns)
         chosen = {**({} if pairs is None else find_types(pairs.columns)), **dict(types)}
         with (
             open_engine(engine, opened, broken, context) as encoder,

@@ -32,23 +32,24 @@ def command(index: str, pictures: bool, as_json: bool) -> None:
         known["pictures"] = {"found": paths.found, "missing": paths.missing}
     width = max(map(len, known)) + 2
     lines = (
-        f"{name:{width}}{plain(shown(value), 500)}" for name, value in known.items()
+        f"{name:{width}}{plain(show_value(value), 500)}"
+        for name, value in known.items()
     )
     types = {name: facts.to_json() for name, facts in held.columns.items()}
     document = known | {"types": types, "uncounted": held.uncounted}
     report(document, as_json, *lines, *column_lines(held.columns))
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Lay a plain value out for reading.
 
-    >>> shown({"rows": 1200, "kind": "folder"})
+    >>> show_value({"rows": 1200, "kind": "folder"})
     'rows 1,200, kind folder'
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {shown(inner)}" for key, inner in value.items())
+        return ", ".join(f"{key} {show_value(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(show_value, value))
     return str(value)

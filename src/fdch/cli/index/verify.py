@@ -36,4 +36,4 @@ def command(index: str, as_json: bool) -> None:
             f"'fdch index repair' keeps all that is intact."
         )
     if not as_json:
-        say(f"{index}: every byte is as it was written")
+        say(f"{index}: no damage found")

@@ -44,11 +44,9 @@ class Interrupted(Failure):
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are files, each with an object named `command`.
+    """A group whose commands are the files of a package, each with a `command`.
 
-    Args:
-        module: The package with these files.
-        names: Of the commands, in their usual order.
+    Their names are listed in their usual order.
     """
 
     def __init__(

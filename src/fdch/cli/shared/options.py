@@ -16,7 +16,7 @@ from fdch.errors import SettingError, suggestion
 if TYPE_CHECKING:
     from fdch.data.pairs import Broken as Broken
     from fdch.data.readers.columns import Layout as Layout
-    from fdch.data.splits import SplitSizes as SplitSizes
+    from fdch.data.split_drawing import SplitSizes as SplitSizes
     from fdch.index.store import ColumnType as ColumnType
     from fdch.index.store import Condition
     from fdch.runs.engines import EngineName as EngineName
@@ -239,7 +239,7 @@ def _build_sizes(
     labelled_pairs: int | None,
     unlabelled_pairs: int,
 ) -> "SplitSizes | None":
-    from fdch.data.splits import SplitSizes
+    from fdch.data.split_drawing import SplitSizes
 
     rest = validation_pairs, labelled_pairs, unlabelled_pairs
     if query_pairs is not None and train_pairs is not None:

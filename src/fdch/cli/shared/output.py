@@ -133,13 +133,9 @@ def note_parts(pairs: "PairedSet", split: "Split") -> None:
 def require_place(path: Path, *endings: str, inputs: Iterable[object] = ()) -> Path:
     """Refuse, before any work, a file that cannot be written or is to be kept.
 
-    Args:
-        path: The file to write.
-        endings: What its name may end in; anything if not given.
-        inputs: What the command reads, as named on the command line.
-
-    Returns:
-        The file itself, or what it leads to where it is a link.
+    Its name may end in one of the endings, or in anything without any. Inputs are what
+    the command reads, as named on the command line. Returns the file itself, or what it
+    leads to where it is a link.
     """
     # os.path does not raise for folders that may not be read, as Path does
     file = Path(os.path.realpath(path)) if os.path.islink(path) else path

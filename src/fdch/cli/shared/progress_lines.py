@@ -113,11 +113,11 @@ def _line(update: Update, seconds: float, first: int) -> str:
 def pace(rate: float, unit: str) -> str:
     """Write a rate the way it is larger than one.
 
-    >>> pace(0.25, "epoch"), pace(52.3, "picture")
-    ('4.0 s/epoch', '52 pictures/s')
+    >>> pace(0.25, "epoch"), pace(5213.4, "picture")
+    ('4.0 s/epoch', '5,213 pictures/s')
     """
     if rate >= 1:
-        return f"{rate:.{0 if rate >= 10 else 1}f} {_several(unit)}/s"
+        return f"{rate:,.{0 if rate >= 10 else 1}f} {_several(unit)}/s"
     return f"{1 / rate:.1f} s/{unit}"
 
 

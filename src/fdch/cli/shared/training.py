@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fdch import methods
 from fdch.cli.shared import options
 from fdch.cli.shared.options import PATH, option
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from fdch.runs.pipeline import TrainingTask
     from fdch.tuning.settings_file import SettingsFile
 
-method_option = option("--method", "See 'fdch methods'.", default="fdch")
+method_option = option("--method", "See 'fdch methods'.", default=methods.DEFAULT)
 training_options = options.combine(
     options.data,
     method_option,
@@ -46,15 +47,9 @@ def build_task(
     file: "SettingsFile | None" = None,
     **same: Any,
 ) -> "TrainingTask":
-    """Build the task from the options of a command.
+    """Build the task from the options of a command, which are given by their names.
 
-    Args:
-        data: As on the command line, like all that follows.
-        assignments: Settings as "key=value".
-        image_network: A setting with an option of its own.
-        sizes: Of the split.
-        file: Settings that count where the command line says nothing.
-        same: What a TrainingTask has under the same names.
+    Settings of a file count where the command line says nothing.
     """
     if same.get("use_all") and (sizes is not None or same["split"]):
         raise click.UsageError("--use-all learns from all pairs; leave out the split.")
@@ -62,7 +57,7 @@ def build_task(
         raise click.UsageError("a saved --split has its sizes; leave theirs out.")
     if same["groups"] and same["split"]:
         raise click.UsageError("a saved --split has its groups; leave --groups out.")
-    from fdch.methods._settings import parse_assignments
+    from fdch.methods._settings.assignments import parse_assignments
     from fdch.runs.pipeline import TrainingTask
 
     settings = parse_assignments(assignments)

@@ -35,15 +35,8 @@ def decode_batches(
 ) -> Generator[Pixels]:
     """Decode all rows in threads and yield them in order, a batch at a time.
 
-    Args:
-        pictures: Rows that all have a picture.
-        size: Rows and columns of the decoded pictures.
-        batch: Pictures of a batch.
-        workers: Threads; None for one to each core.
-        ahead: Pictures decoded before they are requested, at least; a few always are.
-
-    Yields:
-        RGB values, shape (up to batch, size, size, 3).
+    All rows must have a picture. Batches are RGB values, (up to batch, size, size, 3).
+    At least `ahead` pictures are decoded before they are requested; a few always are.
     """
     threads = workers or count_threads()
     count, batch = len(pictures), max(1, min(batch, len(pictures)))
@@ -76,14 +69,11 @@ def pixel_store(
     progress: Progress = silent,
     folder: str | Path | None = None,
 ) -> Pixels:
-    """Decode all pictures once and return their pixels, read-only.
+    """Decode all pictures once and return their pixels, read-only, (n, size, size, 3).
 
-    The pixels lie in the folder, by default the user's cache, under a name made from
-    every picture's content and the size. Where that folder cannot be written they
-    are kept in memory instead. All rows must have a picture.
-
-    Returns:
-        RGB values 0 to 255, (n, size, size, 3).
+    They lie in the folder, by default the user's cache, under a name made from every
+    picture's content and the size. Where that folder cannot be written they are kept in
+    memory instead. All rows must have a picture.
     """
     shape = (len(pictures), size, size, 3)
     if not len(pictures):

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from fdch.data.pictures.decoding import ENDINGS, USUAL_LIMITS, decode, shrink
 from fdch.data.pictures.decoding import PictureLimits as PictureLimits
 from fdch.data.rows import (
+    HASH_BYTES,
     Digest,
     Rows,
     choose,
     find_present,
     objects,
 )
-from fdch.errors import BrokenPicture, DataError
+from fdch.errors import BrokenPicture, DataError, MissingPicture
 
 _SAMPLED_ROWS = 64
 
@@ -81,7 +82,7 @@ class Pictures(Images):
             digest = Digest(b"pixels")
             digest.add_array(content)
             return digest.bytes()
-        return hashlib.blake2b(content, digest_size=16).digest()
+        return hashlib.blake2b(content, digest_size=HASH_BYTES).digest()
 
 
 class PictureArray(Pictures):
@@ -222,11 +223,13 @@ class PictureFiles(SeparatePictures):
             reason = f"there is no such file in '{folder}'; check the name"
         else:
             reason = f"{error.strerror or error}; check that it may be read"
-        return BrokenPicture(f"{self.name(row)}: {reason}.")
+        is_missing = isinstance(error, FileNotFoundError)
+        kind = MissingPicture if is_missing else BrokenPicture
+        return kind(f"{self.name(row)}: {reason}.")
 
 
 class PictureContents(SeparatePictures):
-    """Pictures whose files are in memory, such as uploaded ones.
+    """Pictures whose files are in memory, such as uploaded ones; None for none.
 
     >>> PictureContents([b"not a picture"]).present.tolist()
     [True]
@@ -238,13 +241,14 @@ class PictureContents(SeparatePictures):
 
     def content(self, row: int) -> bytes:
         """Return one row's file content."""
-        return _require_size(self.places[row], self.limits, self.name(row))
+        return _require_size(self.require_place(row), self.limits, self.name(row))
 
     def add_to(self, digest: Digest) -> None:
         """Add each picture's bytes to a fingerprint."""
         digest.add(b"contents")
         for content in self.places:
-            digest.add(hashlib.blake2b(content, digest_size=16).digest())
+            known = b"" if content is None else content
+            digest.add(hashlib.blake2b(known, digest_size=HASH_BYTES).digest())
 
 
 def _read(path: Path, most: int) -> bytes:

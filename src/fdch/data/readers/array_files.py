@@ -1,4 +1,4 @@
-"""Headers of the arrays in .npz files, checked before anything is loaded."""
+"""Headers of arrays in .npy and .npz files, checked before anything is loaded."""
 
 import io
 import sys
@@ -12,7 +12,7 @@ from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 # what zipfile and numpy raise for damaged archives and arrays
 DAMAGE = (
@@ -56,6 +56,23 @@ def array_headers(
         there = [name for name in wanted if name in entries]
         headers = {name: _header(archive, entries[name]) for name in there}
         return list(entries), headers
+
+
+def read_rows(path: Path, dtype: DTypeLike, width: int) -> NDArray[Any]:
+    """Read an .npy file of one array, (n, width).
+
+    Raises:
+        DAMAGE: Any of them, where the file is not whole, or holds something else.
+    """
+    with path.open("rb") as file:
+        head = io.BytesIO(file.read(_HEADER_BYTES))
+        shape, found = _read_header(head)
+        if found != np.dtype(dtype) or shape[1:] != (width,):
+            raise ValueError(f"it holds {found} of shape {shape}")
+        if prod(shape) * found.itemsize != path.stat().st_size - head.tell():
+            raise ValueError(f"its size does not fit its shape, {shape}")
+        file.seek(0)
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _header(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> ArrayHeader:

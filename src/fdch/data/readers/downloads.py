@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fdch.data.pairs import SKIP_BROKEN, Broken, Skipped
 from fdch.data.rows import unreadable
-from fdch.data.splits import SplitSizes
+from fdch.data.split_drawing import SplitSizes
 from fdch.errors import BrokenRow, DataError
 
 SIZES = SplitSizes(query=2_000, train=5_000, validation=500)  # as in the literature

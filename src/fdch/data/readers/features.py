@@ -49,6 +49,11 @@ def read(path: Path) -> PairedSet:
 def _load(path: Path) -> dict[str, NDArray[Any]]:
     """Check what the headers declare, and only then load."""
     there, headers = array_headers(path, _READ)
+    if {"fingerprint", "bits"} <= set(there):
+        raise DataError(
+            "it holds codes that 'fdch encode' wrote, no features. Add them to an "
+            "index with 'fdch index add'."
+        )
     for name in _NEEDED:
         if name not in there:
             found = ", ".join(f"'{other[:40]}'" for other in there[:20]) or "nothing"

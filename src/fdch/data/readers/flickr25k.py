@@ -132,8 +132,7 @@ def _find_tags(
 ) -> tuple[dict[int, str], list[Skipped]]:
     """Join the common tags of pictures, each once, in their file's order.
 
-    Returns:
-        Tags by number, of pictures with any; and pictures that cannot be used.
+    Returns tags by number, of pictures with any; and pictures that cannot be used.
     """
     found: dict[int, str] = {}
     broken: list[Skipped] = []

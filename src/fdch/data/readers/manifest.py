@@ -16,7 +16,7 @@ from fdch.data.conversion import mark_labels
 from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.pictures.images import PictureFiles, PictureLimits, Pictures
-from fdch.data.pictures.places import Place, PlacedPictures
+from fdch.data.pictures.placed_pictures import Place, PlacedPictures
 from fdch.data.readers.columns import Assignment, Layout, assign_columns
 from fdch.data.readers.manifest_cells import (
     Pair,
@@ -100,6 +100,7 @@ def read(
         skipped=tuple(skipped),
         notes=(*notes, *([note] if note else [])),
         numbered=numbered,
+        named_by_path=path.is_dir(),
         places=objects(places),
     )
 
@@ -128,8 +129,8 @@ def _pictures(found: Sequence[Path | Place | None], limits: PictureLimits) -> Pi
         return PictureFiles(paths, limits)
     if any(paths):
         raise DataError(
-            "some of the files hold pictures and others name them by paths. Read "
-            "them one by one."
+            "some pictures lie in the files themselves and others are named by their "
+            "paths. Read the files one by one, and write one that has both again."
         )
     placed = [None if isinstance(each, Path) else each for each in found]
     return PlacedPictures(placed, limits)

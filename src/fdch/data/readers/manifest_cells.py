@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fdch.data.pictures.decoding import PictureLimits
-from fdch.data.pictures.places import Place
+from fdch.data.pictures.placed_pictures import Place
 from fdch.data.readers.columns import KNOWN
 from fdch.data.readers.tables.table import CELL_BYTES
 from fdch.data.rows import shorten
@@ -72,8 +72,7 @@ def pair(
 ) -> Pair:
     """Check the cells of one row; its number is its name when there is no id column.
 
-    Raises:
-        Unusable: With the reason, for the user.
+    Unusable is raised with the reason, for the user.
     """
     image = _picture(cells.get("image"), folders, limits)
     text = _text(cells.get("text"))

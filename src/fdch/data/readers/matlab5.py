@@ -60,10 +60,8 @@ Approve = Callable[[Sequence[Header]], Sequence[str]]
 def read_variables(path: Path, approve: Approve) -> dict[str, Any]:
     """Read some variables of a file.
 
-    Args:
-        path: The file.
-        approve: Takes the headers of all variables and returns the names of those to
-            read; it may raise.
+    `approve` takes the headers of all variables and returns the names of those to read;
+    it may raise.
 
     Returns:
         By name: arrays of numbers with MATLAB's axes, sparse arrays, texts, lists of
@@ -212,6 +210,9 @@ class _Reader:
         bounds, indices = self._numbers(starts), self._numbers(rows)
         if len(shape) != 2 or len(bounds) != shape[1] + 1:
             raise ValueError(f"a sparse matrix of {shape} has {len(bounds)} bounds")
+        # scipy does not check the bounds of a matrix that ends with 0 values
+        if bounds.dtype.kind == "f" or (np.diff(bounds.astype(np.int64)) < 0).any():
+            raise ValueError("the columns of a sparse matrix are not in order")
         count = int(bounds[-1])  # memory may be reserved for more
         parts = self._numbers(values)[:count], indices[:count], bounds
         matrix = sparse.csc_array(parts, shape=shape)

@@ -163,9 +163,8 @@ def read_bits(
 ) -> tuple[sparse.csr_array, list[str]]:
     """Read a table of 0 and 1 with this many columns and rows.
 
-    Returns:
-        The bits as uint8, and the names of the rows, if they stand in a further
-        column in front.
+    Returns the bits as uint8, and the names of the rows, if they stand in a further
+    column in front.
     """
     parts: list[sparse.csr_array] = []
     names: list[str] = []

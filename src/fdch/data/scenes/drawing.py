@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.data.scenes.backgrounds import Ground, paint_place
 from fdch.data.scenes.canvas import Canvas, Colour, shade
-from fdch.data.scenes.places import Ground, paint_place
 from fdch.data.scenes.plans import Dice, Plan, Thing
 
 SIDE = 64

@@ -86,7 +86,7 @@ class Dice:
         """Draw one of the options, all alike."""
         return options[int(self._next() * len(options))]
 
-    def weighted(self, weights: Mapping[Option, float]) -> Option:
+    def draw(self, weights: Mapping[Option, float]) -> Option:
         """Draw a key with probability proportional to its weight."""
         left = self._next() * sum(weights.values())
         for option, weight in weights.items():
@@ -124,21 +124,21 @@ class Plan:
 def plan_scene(row: int) -> Plan:
     """Draw the plan of one row."""
     dice = Dice(3 * row)
-    place = dice.weighted(PLACES)
-    time = dice.weighted(TIMES)
+    place = dice.draw(PLACES)
+    time = dice.draw(TIMES)
     weights = {
         kind: weight * FITS.get((kind, place), 1.0) for kind, weight in KINDS.items()
     }
     things = []
-    for _ in range(dice.weighted(THINGS)):
-        kind = dice.weighted(weights)
+    for _ in range(dice.draw(THINGS)):
+        kind = dice.draw(weights)
         weights[kind] = 0.0
         colours = TREE_COLOURS if kind == "tree" else COLOURS
         things.append(
             Thing(
                 kind,
-                dice.weighted(colours),
-                dice.weighted(COUNTS),
+                dice.draw(colours),
+                dice.draw(COUNTS),
                 dice.between(0.7, 1.4),
             )
         )

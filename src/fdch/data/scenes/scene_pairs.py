@@ -122,7 +122,7 @@ def write_caption(plan: Plan) -> str:
     place = "" if dice.chance(0.15) else dice.one_of(PLACES[plan.place])
     silence = 0.65 if plan.time == "day" else 0.25
     time = "" if dice.chance(silence) else dice.one_of(TIMES[plan.time])
-    order = dice.weighted({"plain": 0.55, "time first": 0.2, "opened": 0.25})
+    order = dice.draw({"plain": 0.55, "time first": 0.2, "opened": 0.25})
     if order == "time first":
         parts = [time, things, place]
     elif order == "opened":

@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.codes import binarize
-from fdch.data.word_weights import SURE_WEIGHT, weigh_words
+from fdch.data.word_weights import MATCH_WEIGHT, SURE_WEIGHT, weigh_words
 from fdch.evaluation.calibration.model import (
     FACTS,
     FUSED,
     SCORES,
+    WEIGHTED,
     WEIGHTS,
     Calibration,
     Model,
@@ -42,6 +43,7 @@ LATER = 0.3  # weight of a result after the first ten
 RIDGE = 0.03  # pull of the weights towards 0, in queries
 SMOOTHING = 0.3  # queries added, half of whose results are relevant
 NEWTON_STEPS = 50
+TIED = 1e-6  # bits, below which an order parts items
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,15 +199,11 @@ def _search(
     share = np.where(ranks < 10, 1.0, LATER)
     for start in range(0, len(queries), ROWS_AT_A_TIME):
         rows = slice(start, start + ROWS_AT_A_TIME)
-        found = _distances(queries[rows], items, query_kind, kind, score)
+        found, listed = _distances(queries[rows], items, query_kind, kind, score)
         numbers = np.arange(len(queries))[rows]
         is_own = numbers[:, None] == gallery.own
         scores = np.where(is_own, np.inf, found)
-        listed = scores
-        if score == "plain" and query_kind in queries.orders:
-            order, vectors = queries.orders[query_kind][rows], items.vectors[kind]
-            listed = list_items(order, found, binarize(items.outputs[kind]), vectors)
-            listed = np.where(is_own, np.inf, listed)
+        listed = np.where(is_own, np.inf, listed)
         places = _nearest(listed, ranks[-1] + 1)[:, ranks]
         relevant = queries.labels[rows].astype(np.float32) @ labels > 0
         nearest = scores.min(axis=1)
@@ -225,14 +223,28 @@ def _search(
 
 def _distances(
     queries: EncodedSides, items: EncodedSides, query_kind: str, kind: str, score: str
-) -> NDArray[Any]:
-    """Return the distance of each item from each query, (queries, items)."""
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the score of each item for each query, and what lists them as a search.
+
+    Both are (queries, items), the lowest first.
+    """
     outputs, stored = queries.outputs[query_kind], items.outputs[kind]
+    found = listed = SCORES["plain" if score == FUSED else score](outputs, stored)
+    if score != WEIGHTED and query_kind in queries.orders:
+        order = queries.orders[query_kind]
+        listed = list_items(order, found, binarize(stored), items.vectors[kind])
     if score != FUSED:
-        return SCORES[score](outputs, stored)
+        return found, listed
     assert queries.held is not None and items.held is not None
-    shares = match_words(queries.held, items.held)
-    return SCORES["plain"](outputs, stored) - SURE_WEIGHT * outputs.shape[1] * shares
+    shares = outputs.shape[1] * match_words(queries.held, items.held)
+    if listed is not found:  # words shorten distances, reassigned in that order
+        places, listed = (
+            np.argsort(listed, axis=1, kind="stable"),
+            np.empty(found.shape),
+        )
+        ties = np.linspace(0, TIED, found.shape[1])  # stay in that order
+        np.put_along_axis(listed, places, np.sort(found, axis=1) + ties, axis=1)
+    return found - SURE_WEIGHT * shares, listed - MATCH_WEIGHT * shares
 
 
 def match_words(queries: csr_array, items: csr_array) -> Values:

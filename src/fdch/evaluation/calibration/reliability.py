@@ -9,13 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import binarize, hamming_distances
 from fdch.evaluation.calibration.fitting import EncodedSides
-from fdch.evaluation.calibration.model import Calibration, QueryFacts
+from fdch.evaluation.calibration.model import Calibration, QueryFacts, Values
 from fdch.evaluation.ordering import Coded, list_items
 
 BINS = 10
+FIFTHS = 5
 TOP = 10
 DECIMALS = 6
 ROWS_AT_A_TIME = 512
+Curve = tuple[tuple[float, float, int], ...]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,10 @@ class Reliability:
     true: float  # share of relevant ones
     error: float  # expected calibration error over ten bins of equal width
     # of each bin with results: mean probability, share of relevant ones, results
-    curve: tuple[tuple[float, float, int], ...]
+    curve: Curve
+    # of each fifth of the queries, by the mean probability of their results, the
+    # lowest first: that mean, share of relevant ones, queries
+    lists: Curve
 
     @property
     def gap(self) -> float:
@@ -35,44 +40,57 @@ class Reliability:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
-        columns = zip(*self.curve, strict=True)
-        names = ("stated", "true", "results")
         return {
             "stated": self.stated,
             "true": self.true,
             "gap": round(self.gap, DECIMALS),
             "calibration_error": self.error,
-            "curve": {
-                name: list(each) for name, each in zip(names, columns, strict=True)
-            },
+            "curve": _name_columns(self.curve, "results"),
+            "lists": _name_columns(self.lists, "queries"),
         }
 
 
 def measure_reliability(stated: ArrayLike, relevant: ArrayLike) -> Reliability:
-    """Compare probabilities with what was relevant.
+    """Compare probabilities with what was relevant, both (queries, results).
 
-    >>> measure_reliability([0.9, 0.9, 0.1], [1, 1, 0]).error
-    0.1
+    >>> found = measure_reliability([[0.9, 0.9], [0.7, 0.1]], [[1, 1], [1, 0]])
+    >>> found.error, found.lists
+    (0.15, ((0.4, 0.5, 1), (0.9, 1.0, 1)))
     """
-    said = np.ravel(np.asarray(stated, np.float64))
-    true = np.ravel(np.asarray(relevant, np.float64))
+    said, true = np.asarray(stated, np.float64), np.asarray(relevant, np.float64)
     bins = np.minimum((said * BINS).astype(np.int64), BINS - 1)
-    counts, sums, hits = (
-        np.bincount(bins, weights, minlength=BINS) for weights in (None, said, true)
-    )
-    held = np.flatnonzero(counts)
-    curve = zip(
-        (sums[held] / counts[held]).round(DECIMALS).tolist(),
-        (hits[held] / counts[held]).round(DECIMALS).tolist(),
-        counts[held].tolist(),
-        strict=True,
+    curve = _draw_curve(said.ravel(), true.ravel(), bins.ravel())
+    means, fifths = said.mean(axis=1), np.empty(len(said), np.int64)
+    fifths[np.argsort(means, kind="stable")] = (
+        np.arange(len(said)) * FIFTHS // len(said)
     )
     return Reliability(
         round(float(said.mean()), DECIMALS),
         round(float(true.mean()), DECIMALS),
-        round(float(np.abs(sums - hits).sum() / said.size), DECIMALS),
-        tuple(curve),
+        round(sum(abs(x - y) * count for x, y, count in curve) / said.size, DECIMALS),
+        curve,
+        _draw_curve(means, true.mean(axis=1), fifths),
     )
+
+
+def _draw_curve(said: Values, true: Values, groups: NDArray[np.int64]) -> Curve:
+    """Return the mean of both and the size of each group that is not empty."""
+    counts, sums, hits = (np.bincount(groups, each) for each in (None, said, true))
+    held = np.flatnonzero(counts)
+    return tuple(
+        zip(
+            (sums[held] / counts[held]).round(DECIMALS).tolist(),
+            (hits[held] / counts[held]).round(DECIMALS).tolist(),
+            counts[held].tolist(),
+            strict=True,
+        )
+    )
+
+
+def _name_columns(curve: Curve, counted: str) -> dict[str, list[Any]]:
+    names = ("stated", "true", counted)
+    columns = zip(*curve, strict=True)
+    return {name: list(each) for name, each in zip(names, columns, strict=True)}
 
 
 def check_probabilities(
@@ -94,8 +112,8 @@ def check_probabilities(
     Returns:
         None where a result has no probability.
     """
-    stated: list[float | None] = []
-    relevant: list[bool] = []
+    stated: list[list[float | None]] = []
+    relevant: list[list[bool]] = []
     labels = np.asarray(gallery.labels, np.float32)
     outputs = queries.outputs[query_kind]
     for start in range(0, len(queries), ROWS_AT_A_TIME):
@@ -111,10 +129,11 @@ def check_probabilities(
             words = int(queries.words[start + row]) if query_kind == "text" else None
             facts = QueryFacts(query_kind, outputs[start + row], words)
             named = [kinds[place] for place in first]
-            stated += calibration.probabilities(
+            said = calibration.probabilities(
                 facts, named, found[first], len(labels), nearest=float(found.min())
             )
-            relevant += answers[first].tolist()
-    if not stated or None in stated:
+            stated.append(said)
+            relevant.append(answers[first].tolist())
+    if not stated or any(None in said for said in stated):
         return None
     return measure_reliability(np.array(stated, np.float64), relevant)

@@ -83,13 +83,14 @@ def comparison(
         notes.append(scores[0].protocol.describe(of_a_seed=not over_seeds))
     named = (f"{DIRECTIONS[direction]} {bits}" for direction, bits in columns)
     last = ("chance", "protocol") if allow_mixed else ("chance",)
-    return Table(("method", "gallery", *named, *last), tuple(lines), tuple(notes))
+    header = "method", "gallery", *named, *last
+    return Table(header, tuple(lines), tuple(notes), MEASURES[measure].places)
 
 
 def _cell(runs: Sequence[Scores], key: Key, over_seeds: bool) -> Cell:
-    means = [run.means().get(key) for run in runs]
-    values = [mean for mean in means if mean is not None]
-    if not values or len(values) < len(means):  # a mean of some is of other seeds
+    found = [run.measures().get(key) for run in runs]
+    values = [value for value in found if value is not None]
+    if not values or len(values) < len(found):  # a mean of some is of other seeds
         return None
     return Spread.of(values) if over_seeds else values[0]
 
@@ -120,16 +121,16 @@ def _check_seeds(rows: Rows, is_same: bool) -> None:
         for (method, *_), by_bits in rows.items()
         for bits, runs in by_bits.items()
     ]
-    first, length, ours = cells[0]
+    first, length, reference = cells[0]
     for method, bits, runs in cells:
         if len(set(_draws(runs))) < len(runs):
             raise DataError(
                 f"there are {len(runs)} scores of {method} at {bits} bits, some with "
                 "the same seed and split; give each run once."
             )
-        if is_same and _draws(ours) != _draws(runs):
+        if is_same and _draws(reference) != _draws(runs):
             raise ProtocolMismatch(
-                f"{first} at {length} bits has seeds {_seeds(ours)}, {method} at "
+                f"{first} at {length} bits has seeds {_seeds(reference)}, {method} at "
                 f"{bits} bits {_seeds(runs)}, or their splits differ; such means are "
                 "not comparable. Run both with the same seeds, or pass "
                 "allow_mixed=True."

@@ -18,7 +18,7 @@ from fdch.evaluation.comparing.resampling import (
     bootstrap_intervals,
     sign_flip_p,
 )
-from fdch.evaluation.measures import DIRECTIONS, GALLERIES, require_measure
+from fdch.evaluation.measures import DIRECTIONS, GALLERIES, MEASURES, require_measure
 from fdch.evaluation.scores import Key, Scores
 from fdch.evaluation.tables import Table
 
@@ -79,6 +79,8 @@ def paired_differences(
         groups.setdefault((run.method, run.bits), []).append(run)
     found: list[PairedDifference] = []
     reasons: list[str] = []
+    if MEASURES[measure].is_rank and len(groups) > 1:
+        return [], [f"{measure}: a median is no mean over queries"]
     first = next(iter(groups), ("", 0))
     for key in list(groups)[1:]:
         alike = first[0], key[1]
@@ -147,12 +149,12 @@ def _compare(
     named = runs[0].method, runs[0].bits, others[0].method, others[0].bits
     for gallery, direction in product(GALLERIES, DIRECTIONS):
         key = gallery, direction, measure
-        ours, theirs = _pool(runs, key), _pool(others, key)
-        if len(ours) != len(theirs):
+        values, other_values = _pool(runs, key), _pool(others, key)
+        if len(values) != len(other_values):
             continue  # one of them was scored before there was this measure
-        both = np.isfinite(ours) & np.isfinite(theirs)
+        both = np.isfinite(values) & np.isfinite(other_values)
         if both.any():
-            found = paired_difference(ours[both], theirs[both])
+            found = paired_difference(values[both], other_values[both])
             yield PairedDifference(
                 *named, gallery, direction, *found, queries=int(both.sum())
             )

@@ -48,9 +48,8 @@ def stable_sums(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sum precision at each relevant item, ties in database order.
 
-    Returns:
-        Per query: the sum over relevant items ranked up to the cut-off, and how many
-        these are.
+    Returns for each query the sum over relevant items ranked up to the cut-off, and how
+    many these are.
     """
     number = counts.shape[0]
     # One word for each query and distance: items ranked so far in the low half,

@@ -40,9 +40,8 @@ def stable_sums(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sum precision at each relevant item, ties in database order.
 
-    Returns:
-        Per query: the sum over relevant items ranked up to the cut-off, and how many
-        these are.
+    Returns for each query the sum over relevant items ranked up to the cut-off, and how
+    many these are.
     """
     number, size = counts.shape[0], database.codes.shape[1]
     sums, hits = np.zeros(number), np.zeros(number, dtype=np.int64)

@@ -26,10 +26,15 @@ class Packed(NamedTuple):
         return Packed(*(np.ascontiguousarray(words[:, start:stop]) for words in self))
 
 
-def pack(codes: Codes, labels: ArrayLike, role: str) -> Packed:
-    """Pack codes with their labels; the role names them in errors."""
+def require_codes(codes: Codes, role: str) -> None:
+    """Refuse no codes at all; the role names them."""
     if len(codes) == 0:
         raise DataError(f"there are no {role} codes; scoring needs at least one.")
+
+
+def pack(codes: Codes, labels: ArrayLike, role: str) -> Packed:
+    """Pack codes with their labels; the role names them in errors."""
+    require_codes(codes, role)
     words = label_words(labels)
     if words.shape[1] != len(codes):
         raise DataError(

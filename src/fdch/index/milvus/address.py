@@ -61,16 +61,20 @@ class Address:
             parts = urlsplit(url)
             host, port = parts.hostname, parts.port or PORT
         except ValueError as problem:
-            raise SettingError(_malformed(f"it cannot be read ({problem})")) from None
+            raise SettingError(
+                _explain_address(f"it cannot be read ({problem})")
+            ) from None
         if "@" in parts.netloc:
             raise SettingError(
                 "a Milvus address holds no user or password, since addresses end up "
                 f"in logs. Set {TOKEN_VARIABLE} to 'user:password' or to a token."
             )
         if parts.scheme != SCHEME or not host:
-            raise SettingError(_malformed(f"'{url}' names no server"))
+            raise SettingError(_explain_address(f"'{url}' names no server"))
         if ":" in host:
-            raise SettingError(_malformed(f"'{host}' is not a name or IPv4 address"))
+            raise SettingError(
+                _explain_address(f"'{host}' is not a name or IPv4 address")
+            )
         consistency, tls, shards = _read_options(parts.query)
         collection = _read_collection(parts.path)
         return cls(host, port, collection, consistency, tls == "1", int(shards))
@@ -80,7 +84,7 @@ def _read_collection(path: str) -> str:
     name = path.strip("/")
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > MAX_NAME:
         raise SettingError(
-            _malformed(
+            _explain_address(
                 f"'{name}' cannot name a collection (letters, digits and '_', no digit "
                 f"first, at most {MAX_NAME})"
             )
@@ -112,7 +116,7 @@ def _read_options(query: str) -> Iterator[str]:
         yield value
 
 
-def _malformed(reason: str) -> str:
+def _explain_address(reason: str) -> str:
     return (
         f"a Milvus address reads milvus://host:port/collection, but {reason}. "
         f"The port is {PORT} unless given."

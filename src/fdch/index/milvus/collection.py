@@ -60,7 +60,7 @@ class Collection:
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Write rows, in place of those with the same ids."""
-        for batch in sized(rows):
+        for batch in cut_batches(rows):
             self.call("upsert", data=batch)
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -68,8 +68,8 @@ class Collection:
         for part in batches(ids, LOOKUP_IDS):
             self.call("delete", filter=id_expression(part))
         if ids:
-            # Milvus 2.3 tells a client the time of its inserts, not of its deletes,
-            # so "Session" alone does not wait for them.
+            # Milvus 2.3 reports the time of inserts to a client, not of deletes, so
+            # "Session" alone does not wait for them.
             self.count(consistency=STRONG)
 
     def fetch(
@@ -114,7 +114,7 @@ class Collection:
         return index
 
 
-def sized(rows: Sequence[Row]) -> Iterator[list[Row]]:
+def cut_batches(rows: Sequence[Row]) -> Iterator[list[Row]]:
     """Cut rows into batches small enough for one request."""
     batch: list[Row] = []
     total = 0

@@ -6,6 +6,7 @@ Types and notes look at some rows only. Milvus 2.3 counts nothing by value.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fdch.index.cells import write_cell
 from fdch.index.column_types import find_types
 from fdch.index.condition_notes import note_missing, note_range
 from fdch.index.milvus.collection import ALL, Collection
@@ -18,7 +19,6 @@ from fdch.index.milvus.expressions import (
 )
 from fdch.index.milvus.schema import columns_of, read_item
 from fdch.index.storage.catalogue.filters import require_columns
-from fdch.index.storage.catalogue.items import spelled
 from fdch.index.store import LABEL, Cell, ColumnType, Condition, Item, Operator
 
 SAMPLED = 200  # rows that types and notes are found by
@@ -26,7 +26,7 @@ FIELDS = [LABELS, CELLS, "about"]
 
 
 class Columns:
-    """The columns of a collection, and the types that were chosen or found for them."""
+    """The columns of a collection, and the types given or found for them."""
 
     def __init__(
         self, collection: Collection, chosen: Mapping[str, ColumnType]
@@ -35,7 +35,7 @@ class Columns:
         self._chosen = chosen
 
     def types(self) -> dict[str, ColumnType]:
-        """Return the types chosen at first, and those found in some items."""
+        """Return the types given at creation, and those found in some items."""
         return self.types_of(sorted(self._names() | self._chosen.keys()))
 
     def types_of(self, names: Iterable[str]) -> dict[str, ColumnType]:
@@ -91,7 +91,7 @@ class _Look:
         return bool(self.collection.some(["id"], 1, filter))
 
     def values_like(self, text: str) -> list[str]:
-        return list(dict.fromkeys(map(spelled, self.cells())))
+        return list(dict.fromkeys(map(write_cell, self.cells())))
 
     def ends(self) -> None:
         """Return nothing: a server does not say what is least."""
@@ -103,7 +103,7 @@ class _Look:
         filter = misfit_expression(self.column, self.type)
         count = self.collection.count(filter)
         for item in _read(self.collection.some(FIELDS, 1, filter)):
-            return count, spelled(item.columns[self.column])
+            return count, write_cell(item.columns[self.column])
         return 0, ""
 
     def cells(self) -> list[Cell]:

@@ -7,6 +7,7 @@ an escape. Column names cannot be escaped there, so cells lie under keys in hex.
 from collections.abc import Iterable, Mapping, Sequence
 
 from fdch.errors import DataError
+from fdch.index.cells import as_number, list_spellings, write_cell
 from fdch.index.column_types import (
     check_condition,
     read_date,
@@ -15,7 +16,6 @@ from fdch.index.column_types import (
     type_of,
 )
 from fdch.index.storage.catalogue.clauses import text_after
-from fdch.index.storage.catalogue.items import as_number, spelled, spellings
 from fdch.index.store import LABEL, Cell, ColumnType, Condition
 
 CELLS = "cells"
@@ -41,7 +41,7 @@ def cell_forms(cell: Cell) -> dict[str, Cell]:
     """
     if cell is None:
         return {"v": None}
-    text = spelled(cell)
+    text = write_cell(cell)
     forms: dict[str, Cell] = {"t": text, "n": as_number(text)}
     if forms["n"] is None:
         del forms["n"]
@@ -61,7 +61,7 @@ def literal(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise DataError(f"{text!a} holds half a character (a surrogate).") from None
-    return '"' + "".join(_escaped(character) for character in text) + '"'
+    return '"' + "".join(_escape(character) for character in text) + '"'
 
 
 def has_column(column: str) -> str:
@@ -116,7 +116,7 @@ def _one(condition: Condition, type: ColumnType) -> str:
             place = f'{CELLS}["{cell_key(condition.column)}"]["n"]'
             options.append(_compare(place, operator, repr(as_number(value))))
         else:
-            forms = spellings(value) if operator in ("=", "!=") else (value,)
+            forms = list_spellings(value) if operator in ("=", "!=") else (value,)
             options += [compare(condition.column, operator, each) for each in forms]
     return either.join(f"({option})" for option in options)
 
@@ -179,7 +179,7 @@ def _compare(place: str, operator: str, value: str) -> str:
     return f"(exists {place}) and ({comparison})" if operator == "!=" else comparison
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if character.isascii() and (character.isalnum() or character == " "):
         return character
     point = ord(character)

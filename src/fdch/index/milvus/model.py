@@ -87,25 +87,25 @@ class ModelCollection(Collection):
         return size, digest
 
     def write_files(self, described: Description, into: Path) -> None:
-        """Write the files of a collection's model into a folder, as they were sent."""
+        """Write the files of a collection's model, unchanged, into a folder."""
         size, digest = described.model_bytes, described.model_digest
         if not size or not self.exists():
-            raise self._lost("it was never saved")
+            raise self._damage("it was never saved")
         if not self.is_ours() or size > MAX_BYTES:
-            raise self._lost(f"'{self.name}' was not made by fdch")
+            raise self._damage(f"'{self.name}' was not made by fdch")
         self.load()
         with tempfile.TemporaryFile() as file:
             for piece in self._pieces(described.generation, size):
                 file.write(piece)
             if file.tell() != size or _digest(file) != digest:
-                raise self._lost("it is not as it was written")
+                raise self._damage("it has changed since it was saved")
             try:
                 with ZipFile(file) as archive:
                     if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
-                        raise self._lost(f"it has more than {MAX_BYTES:,} bytes")
+                        raise self._damage(f"it has more than {MAX_BYTES:,} bytes")
                     archive.extractall(into)
             except BadZipFile as problem:
-                raise self._lost(str(problem)) from problem
+                raise self._damage(str(problem)) from problem
 
     def forget(self, generation: str, operator: str = "==") -> None:
         """Delete the files of one generation, or with "!=" those of all others."""
@@ -125,7 +125,7 @@ class ModelCollection(Collection):
                 try:
                     yield base64.b64decode(contents[key], validate=True)
                 except (KeyError, ValueError):
-                    raise self._lost("a piece is missing or damaged") from None
+                    raise self._damage("a piece is missing or damaged") from None
 
     def _contents(self, keys: Sequence[str]) -> dict[str, str]:
         wanted = f"key in [{', '.join(map(literal, keys))}]"
@@ -133,7 +133,7 @@ class ModelCollection(Collection):
         rows = self.query(wanted, ["key", "content"], STRONG)
         return {row["key"]: row["content"] for row in rows}
 
-    def _lost(self, reason: str) -> DamagedIndex:
+    def _damage(self, reason: str) -> DamagedIndex:
         address = self.connection.address
         return DamagedIndex(
             f"the model of {address} cannot be used: {reason}. Create the index again "

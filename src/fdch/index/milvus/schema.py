@@ -46,7 +46,7 @@ class Description:
     facts: dict[str, Any]  # what else its maker says of it
     generation: str  # of the model's files
     vector_bytes: int = 0
-    types: dict[str, ColumnType] = field(default_factory=dict)  # as they were chosen
+    types: dict[str, ColumnType] = field(default_factory=dict)  # given at creation
     model_bytes: int = 0  # of the archive of the model's files; 0 without a model
     model_digest: str = ""
 

@@ -46,15 +46,15 @@ class Search:
     vector_bytes: int = 0
 
     def find(
-        self, queries: Codes, radius: int | None, most: int | None
+        self, queries: Codes, k: int | None, radius: int | None
     ) -> list[list[Hit]]:
         """Find for each query the nearest, or all within a radius, or both."""
-        if most is not None and most < 1:
-            raise SettingError(f"at least one item must be requested; got {most}.")
+        if k is not None and k < 1:
+            raise SettingError(f"at least one item must be requested; got {k}.")
         if radius is not None and radius < 0:
             return [[] for _ in queries.packed]
-        if most is not None:
-            return list(self.nearest(queries, most, radius))
+        if k is not None:
+            return list(self.nearest(queries, k, radius))
         return list(self.within(queries, self.bits if radius is None else radius))
 
     def nearest(

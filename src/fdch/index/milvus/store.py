@@ -1,7 +1,7 @@
 """A Milvus collection that keeps a store's promises.
 
 Where a server cannot promise what a folder does, docs/milvus.md says so: `add` is
-whole for each batch of rows, not for the call; ties are settled by the writers'
+whole for each batch of rows, not for the call; ties are ordered by the writers'
 clocks; one batch is on the server's log, not on this machine's disk.
 """
 
@@ -203,7 +203,7 @@ class MilvusStore:
         """Return the codes of items; DataError names ids that are not there."""
         return self._codes(self._fetch_all(ids, ["id", CODE]))
 
-    def known(self, ids: Sequence[str]) -> Known:
+    def fetch(self, ids: Sequence[str]) -> Known:
         """Return items, codes, vectors, some hundred at a time as of one moment."""
         fields = [*ITEM_FIELDS, CODE, *([VECTOR] if self.vector_bytes else [])]
         rows = self._fetch_all(ids, fields, ITEM_IDS)
@@ -229,11 +229,12 @@ class MilvusStore:
         where: Sequence[Condition] = (),
         most: int = 20,
         near: tuple[Codes, int] | None = None,
+        words: WordQuery | None = None,
     ) -> Facets:
         """Count the items that fulfil conditions, within a radius of a code."""
-        del most
+        del most, words  # words have an obstacle here
         if near is not None:
-            [found] = self._search(near[0], where, near[1], None, None)
+            [found] = self.search(near[0], None, near[1], where)
             return Facets(len(found.ids), {}, {LABEL: UNCOUNTED})
         self._columns.require(where)
         items = self._collection.count(self._columns.expression(where))
@@ -249,7 +250,7 @@ class MilvusStore:
         return False
 
     def types(self) -> dict[str, ColumnType]:
-        """Return the types chosen at first, and those found in some items."""
+        """Return the types given at creation, and those found in some items."""
         return self._columns.types()
 
     def set_types(self, types: Mapping[str, ColumnType]) -> None:
@@ -261,34 +262,39 @@ class MilvusStore:
                 "'fdch index create --type'; they cannot be changed later."
             )
 
-    def nearest(
+    def search(
         self,
         queries: Codes,
-        k: int,
+        k: int | None = None,
+        radius: int | None = None,
         where: Sequence[Condition] = (),
         choose: Choose | None = None,
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
-        """Find for each query the k nearest items that fulfil all conditions."""
+        """Find for each query the k nearest items, all within the radius, or both."""
         assert words is None, "Milvus matches no words"
-        return self._search(queries, where, None, k, choose)
-
-    def within(
-        self,
-        queries: Codes,
-        radius: int,
-        where: Sequence[Condition] = (),
-        most: int | None = None,
-        choose: Choose | None = None,
-        words: Sequence[WordQuery] | None = None,
-    ) -> list[Answer]:
-        """Find for each query all items no farther than the radius."""
-        assert words is None, "Milvus matches no words"
-        return self._search(queries, where, radius, most, choose)
+        check_length(self, queries)
+        width, filter = self.vector_bytes, self._columns.expression(where)
+        search = Search(self._connection, self.bits, filter, vector_bytes=width)
+        found = search.find(queries, k, radius)
+        if where and not any(found):
+            self._columns.require(where)
+        scanned = len(self)
+        answers = [answer(hits, self.bits, scanned, width) for hits in found]
+        if choose is None:
+            return answers
+        return [
+            each.take(choose(row, each.distances, each.codes, each.vectors, None))
+            for row, each in enumerate(answers)
+        ]
 
     def words_obstacle(self) -> str:
         """Say that a server keeps texts, but not their words."""
         return "a Milvus server keeps texts, but no index of their words"
+
+    def holds_words(self, words: Sequence[str]) -> list[bool]:
+        """Return that no text is known to have a word."""
+        return [False] * len(words)
 
     def describe(self) -> dict[str, object]:
         """Return what there is; plain values for JSON."""
@@ -330,29 +336,6 @@ class MilvusStore:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
-
-    def _search(
-        self,
-        queries: Codes,
-        where: Sequence[Condition],
-        radius: int | None,
-        most: int | None,
-        choose: Choose | None,
-    ) -> list[Answer]:
-        check_length(self, queries)
-        width, filter = self.vector_bytes, self._columns.expression(where)
-        search = Search(self._connection, self.bits, filter, vector_bytes=width)
-        found = search.find(queries, radius, most)
-        if where and not any(found):
-            self._columns.require(where)
-        scanned = len(self)
-        answers = [answer(hits, self.bits, scanned, width) for hits in found]
-        if choose is None:
-            return answers
-        return [
-            each.take(choose(row, each.distances, each.codes, each.vectors, None))
-            for row, each in enumerate(answers)
-        ]
 
     def _codes(self, rows: Iterable[Mapping[str, Any]]) -> Codes:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)

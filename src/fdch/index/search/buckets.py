@@ -25,7 +25,7 @@ from fdch.index.search.rows import (
     Rows,
     check_arrays,
     flat,
-    frozen,
+    freeze,
     row_length,
     row_shape,
 )
@@ -57,7 +57,7 @@ class Buckets:
     @cached_property
     def tables(self) -> tuple[Places, Places, Ints, int]:
         """Starts, places, cuts and width, as the kernels read them."""
-        arrays = frozen(self.starts), frozen(self.places), frozen(self.cuts)
+        arrays = freeze(self.starts), freeze(self.places), freeze(self.cuts)
         return (*arrays, self.width)
 
     @cached_property
@@ -163,7 +163,7 @@ def list_openings(tables: int, width: int, radius: int) -> Ints:
         for number in range(flips(table, tables, radius) + 1)
         for flipped in map(sum, combinations(single, number))
     ]
-    return frozen(np.array(openings, dtype=np.int64).reshape(-1, 2))
+    return freeze(np.array(openings, dtype=np.int64).reshape(-1, 2))
 
 
 def may_be_done(part: Part, buckets: Buckets, radius: int, max_time: float) -> bool:

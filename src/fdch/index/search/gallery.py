@@ -1,6 +1,7 @@
 """What is searched: parts of rows, and what is found in them."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from fdch.index.search.rows import (
     Places,
     Rows,
     flat,
-    frozen,
+    freeze,
     row_codes,
     row_length,
     row_type,
@@ -57,12 +58,12 @@ class Part:
     @cached_property
     def flat_dead(self) -> Flags:
         """Which rows are removed; empty where none is."""
-        return frozen(NO_FLAGS if self.dead is None else self.dead)
+        return freeze(NO_FLAGS if self.dead is None else self.dead)
 
     @cached_property
     def flat_order(self) -> Places:
         """Which row is stored where; empty for rows in order of insertion."""
-        return frozen(NO_PLACES if self.grouping is None else self.grouping.order)
+        return freeze(NO_PLACES if self.grouping is None else self.grouping.order)
 
     def only(self, picked: Ints) -> "Part":
         """Return a part in which only some rows, counted from the first, are found."""
@@ -71,9 +72,9 @@ class Part:
             dead[picked] = False if self.dead is None else self.dead[picked]
             return replace(self, dead=dead)
         living = picked if self.dead is None else picked[~self.dead[picked]]
-        return Part(self.ordered(living), self.first, numbers=self.first + living)
+        return Part(self.take_rows(living), self.first, numbers=self.first + living)
 
-    def ordered(self, picked: Ints | slice = slice(None)) -> Rows:
+    def take_rows(self, picked: Ints | slice = slice(None)) -> Rows:
         """Return some rows, all by default, in the order of numbers."""
         if self.grouping is None:
             return self.rows[picked]
@@ -159,4 +160,5 @@ class Found:
     distances: NDArray[np.uint16]
     scanned: int  # codes compared or ruled out by bounds
     shares: NDArray[np.float64] | None = None  # of the query's words, where given
-    words: tuple[str, ...] = ()  # of the query, that count
+    # of the query, that count, by the form in which texts hold them
+    words: Mapping[str, str] = field(default_factory=dict)

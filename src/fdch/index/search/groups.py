@@ -23,7 +23,7 @@ from fdch.index.search.rows import (
     Rows,
     check_arrays,
     flat,
-    frozen,
+    freeze,
     row_length,
     row_shape,
     row_type,
@@ -57,7 +57,7 @@ class Grouping:
     @cached_property
     def bounds(self) -> tuple[Rows, Ints, Ints]:
         """Centres, starts and reaches, as the kernels read them."""
-        return flat(self.centres), frozen(self.starts), frozen(self.reaches)
+        return flat(self.centres), freeze(self.starts), freeze(self.reaches)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name, to be stored."""

@@ -30,7 +30,7 @@ from fdch.index.search.rows import (
     NUMBER_MASK,
     Rows,
     flat,
-    frozen,
+    freeze,
     row_length,
     row_type,
     row_words,
@@ -49,8 +49,8 @@ from fdch.index.search.scan import (
 from fdch.index.search.threads import ranges, share
 from fdch.machine import usable_cores
 
-NO_KEYS: Keys = frozen(np.empty(0, dtype=np.int64))
-NO_DISTANCES: NDArray[np.uint16] = frozen(np.empty(0, dtype=np.uint16))
+NO_KEYS: Keys = freeze(np.empty(0, dtype=np.int64))
+NO_DISTANCES: NDArray[np.uint16] = freeze(np.empty(0, dtype=np.uint16))
 KEYS_AT_A_TIME = 1 << 23  # keys that searching a part holds at most, 64 MB
 
 # Nanoseconds by which the time of each way is estimated.
@@ -167,16 +167,11 @@ def _nearest(
     for start in range(0, len(queries), step):
         some = rows[start : start + step]
         keys = _nearest_keys(gallery, some, radius, k, threads, kernels)
-        if keys[:, -1].max(initial=0) < NOTHING:
-            sizes = [k] * len(keys)
-        else:
-            sizes = (keys != NOTHING).sum(axis=1).tolist()
         numbers = keys & NUMBER_MASK
         distances = (keys >> NUMBER_BITS).astype(np.uint16)
-        found += [
-            Found(numbers[i, :size], distances[i, :size], seen)
-            for i, size in enumerate(sizes)
-        ]
+        for i, last in enumerate(keys[:, -1].tolist()):
+            size = k if last != NOTHING else int((keys[i] != NOTHING).sum())
+            found.append(Found(numbers[i, :size], distances[i, :size], seen))
     return found
 
 

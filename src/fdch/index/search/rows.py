@@ -81,10 +81,10 @@ def row_codes(rows: Rows, bits: int) -> Codes:
 
 def flat(rows: Rows) -> Rows:
     """View rows as one line of words, read-only."""
-    return frozen(rows.reshape(-1))
+    return freeze(rows.reshape(-1))
 
 
-def frozen(values: NDArray[Value]) -> NDArray[Value]:
+def freeze(values: NDArray[Value]) -> NDArray[Value]:
     """View values as a read-only array.
 
     Kernels are compiled separately for read-only arrays, such as maps of files; they

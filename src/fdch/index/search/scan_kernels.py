@@ -1,7 +1,7 @@
 """The compiled full scan: every row is compared with every query.
 
-A batch of queries shares blocks of rows that fit the first-level cache; a single
-query reads several streams of rows at once. Importing this file needs numba.
+A batch of queries shares blocks of rows that fit the first-level cache. Importing this
+file needs numba.
 """
 
 from typing import Any
@@ -24,19 +24,13 @@ from fdch.index.search.topk_kernels import (
 )
 from fdch.index.search.vectors import (
     PLANE_BYTES,
-    any_below,
     any_below_in_planes,
     take_query,
 )
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
+BLOCK_ROOM = 256  # near rows of a block collected before they are kept: calls cost
 MIN_PLANE_QUERIES = 12  # for which rows of several words are laid out word by word
-
-# Memory delivers more when a single query reads it in a few places far apart.
-STREAMS = 4  # such places
-STREAM_BYTES = 1 << 21  # from one to the next
-MIN_STREAMED_BYTES = 1 << 24  # less than this in all may be in a cache, as fast
-STREAM_ROOM = 4096  # near rows of a stream; where there are more, it is not faster
 
 MANY_ROWS = 1 << 17  # from which on the first limit is estimated from larger samples
 
@@ -132,47 +126,17 @@ def _scan_block(
     """Scan one block for all queries; planes hold it, too, unless they are empty."""
     states = buffer[2]
     for j in range(states.shape[0]):
-        query, limit = take_query(queries, j, words), scan_limit(states, j)
+        query, limit, taken = take_query(queries, j, words), scan_limit(states, j), 0
         i = _next_in_block(rows, planes, start, start, stop, query, limit)
         while i < stop:
             end = chunk_end(i, stop)
-            taken = collect(rows, i, end, query, limit, near)
-            limit = keep(near, taken, buffer, j, True, limit)
+            taken += collect(rows, i, end, query, limit, near[taken:])
+            if taken + CHUNK > near.shape[0]:
+                limit = keep(near, taken, buffer, j, True, limit)
+                taken = 0
             i = _next_in_block(rows, planes, start, end, stop, query, limit)
-
-
-@compiled
-def _stream_rows(rows: Rows, words: Any, size: Int, queries: Int) -> Int:
-    """Return how long streams of so many rows are; 0 where there shall be none."""
-    width = rows.itemsize * len(words)
-    if queries > 1 or size * width < MIN_STREAMED_BYTES:
-        return 0
-    turns = -(-size * width // (STREAMS * STREAM_BYTES))
-    return size // (turns * STREAMS * CHUNK) * CHUNK
-
-
-@compiled
-def _collect_streams(
-    rows: Rows,
-    start: Int,
-    length: Int,
-    query: Query,
-    limit: Int,
-    near: Ints,
-    taken: Ints,
-) -> Int:
-    """Collect the rows below the limit from all streams; False if room was lacking."""
-    taken[:] = 0
-    for left in range(start, start + length if limit > 0 else start, CHUNK):
-        for stream in range(STREAMS):
-            i = left + stream * length
-            if any_below(rows, i, query, limit):
-                at = taken[stream]
-                if at + CHUNK > STREAM_ROOM:
-                    return False
-                room = near[stream, at:]
-                taken[stream] += collect(rows, i, i + CHUNK, query, limit, room)
-    return True
+        if taken:
+            keep(near, taken, buffer, j, True, limit)
 
 
 @compiled
@@ -183,31 +147,19 @@ def _scan(
     stop: Int,
     queries: Rows,
     buffer: Buffer,
-    stream: Int,
 ) -> None:
-    """Scan a range of rows for all queries: by streams of a length, then by blocks."""
-    states, begin = buffer[2], start
-    chunk_near = np.empty(CHUNK, np.int64)
-    near = np.empty((STREAMS, STREAM_ROOM if stream else 0), np.int64)
-    taken = np.empty(STREAMS, np.int64)
+    """Scan a range of rows for all queries, block by block."""
+    states = buffer[2]
+    near = np.empty(BLOCK_ROOM, np.int64)
     planes = _room_for_planes(rows, words, states.shape[0])
-    while stream and begin + STREAMS * stream <= stop:
-        query, limit = take_query(queries, 0, words), scan_limit(states, 0)
-        end = begin + STREAMS * stream
-        if _collect_streams(rows, begin, stream, query, limit, near, taken):
-            for i in range(STREAMS):
-                keep(near[i], taken[i], buffer, 0, True, scan_limit(states, 0))
-        else:
-            _scan_block(rows, words, planes, begin, end, queries, buffer, chunk_near)
-        begin = end
     block = _block_rows(rows, words, planes)
     if states.shape[0] == 1:  # no other query shares a block
-        block = max(stop - begin, 1)
-    for left in range(begin, stop, block):
+        block = max(stop - start, 1)
+    for left in range(start, stop, block):
         right = min(left + block, stop)
         if planes.shape[0]:
             _lay_out(rows, left, right, words, block, planes)
-        _scan_block(rows, words, planes, left, right, queries, buffer, chunk_near)
+        _scan_block(rows, words, planes, left, right, queries, buffer, near)
 
 
 @compiled
@@ -238,19 +190,18 @@ def nearest_rows(
         found: Keys in order, (queries, k), to be written as far as there are some.
     """
     count, k = found.shape
-    stream = _stream_rows(rows, words, stop - start, count)
     keys = np.empty((count, 2 * k + 32), np.int64)
     counts = np.empty((count, bits + 2), np.int64)
     states = np.empty((count, 4), np.int64)
     order = np.empty(0, np.uint32)
-    buffer = keys, counts, states, k, order, dead, np.int64(stream == 0)
+    buffer = keys, counts, states, k, order, dead, np.int64(1)
     for j in range(count):
         limit = min(limits[j], bits + 1)
         if limit > 0 and dead.shape[0] == 0:
             query = take_query(queries, j, words)
             limit = min(limit, _estimate_limit(rows, start, stop, query, bits, k))
         set_limit(buffer, j, limit)
-    _scan(rows, words, start, stop, queries, buffer, stream)
+    _scan(rows, words, start, stop, queries, buffer)
     is_short = False
     for j in range(count):
         limit = min(limits[j], bits + 1)
@@ -260,7 +211,7 @@ def nearest_rows(
         else:
             states[j, BOUND] = 0
     if is_short:
-        _scan(rows, words, start, stop, queries, buffer, stream)
+        _scan(rows, words, start, stop, queries, buffer)
     for j in range(count):
         write_nearest(buffer, j, first, found[j])
 
@@ -284,11 +235,10 @@ def rows_within(
     `sizes` still counts all of them.
     """
     count = sizes.shape[0]
-    stream = _stream_rows(rows, words, stop - start, count)
     counts, states = np.empty((count, 1), np.int64), np.empty((count, 4), np.int64)
     order = np.empty(0, np.uint32)
     buffer = found, counts, states, np.int64(0), order, dead, np.int64(1)
     for j in range(count):
         set_limit(buffer, j, limit)
-    _scan(rows, words, start, stop, queries, buffer, stream)
+    _scan(rows, words, start, stop, queries, buffer)
     write_all(buffer, first, sizes)

@@ -148,7 +148,7 @@ def keep(
 @compiled
 def write_nearest(buffer: Buffer, query: Int, first: Int, found: Ints) -> None:
     """Write the nearest of the held keys in order, as many as there is room for."""
-    all_keys, _, states, _, order, _, _ = buffer
+    all_keys, _, states, _, order, _, is_ordered = buffer
     keys, held, limit = all_keys[query], states[query, SIZE], states[query, LIMIT]
     starts = np.zeros(limit + 2, np.int64)
     for i in range(held):
@@ -166,7 +166,7 @@ def write_nearest(buffer: Buffer, query: Int, first: Int, found: Ints) -> None:
             ends[far] += 1
     wanted = min(line.shape[0], found.shape[0])
     for far in range(limit + 1):
-        if starts[far] >= wanted:
+        if is_ordered or starts[far] >= wanted:  # what came in order is in order
             break
         line[starts[far] : starts[far + 1]].sort()
     found[:wanted] = line[:wanted]

@@ -10,9 +10,18 @@ from pathlib import Path
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.storage.catalogue.catalogue import Catalogue, check_problem
+from fdch.index.storage.catalogue.recovery import make_current, recover
 from fdch.index.storage.catalogue.tables import State, kept_parts
 from fdch.index.storage.changes import Change
 from fdch.index.storage.files.acknowledged import acknowledge
+from fdch.index.storage.files.checking import (
+    MISSING,
+    Problem,
+    Scrub,
+    file_problems,
+    part_problems,
+    sidecar_rows,
+)
 from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -29,15 +38,6 @@ from fdch.index.storage.files.locking import WriterLock, is_locked
 from fdch.index.storage.files.log import append_records
 from fdch.index.storage.files.parts import CHECKED_BYTES
 from fdch.index.storage.files.records import PartRecord
-from fdch.index.storage.maintenance.checking import (
-    MISSING,
-    Problem,
-    Scrub,
-    file_problems,
-    part_problems,
-    sidecar_rows,
-)
-from fdch.index.storage.maintenance.recovery import make_current, recover
 from fdch.index.storage.snapshot import Snapshot, View, load_snapshot
 
 _log = logging.getLogger(__name__)
@@ -85,22 +85,22 @@ class Access:
     def reading(self) -> Iterator[View]:
         """See the index as of its last commit."""
         self._require_own_process()
-        with translate_os_errors(self.place.folder), ExitStack() as stack:
+        with translate_os_errors(self.place.folder):
             self._recover()
-            self._follow_catalogue()
             for left in reversed(range(_TRIES)):
-                connection = stack.enter_context(self.catalogue.reading())
-                try:
-                    snapshot = self._load(connection)
-                    break
-                except FileNotFoundError:
-                    # compacted between our look at the catalogue and at the files
-                    if not left:
-                        raise
-                    stack.close()
-            self.catalogue.require_unmoved(connection)
-            self._snapshot = snapshot
-            yield View(connection, snapshot)
+                self._follow_catalogue()
+                with self.catalogue.reading() as connection:
+                    try:
+                        snapshot = self._load(connection)
+                    except FileNotFoundError:
+                        # compacted between our look at the catalogue and at the files
+                        if not left:
+                            raise
+                        continue
+                    self.catalogue.require_unmoved(connection)
+                    self._snapshot = snapshot
+                    yield View(connection, snapshot)
+                    return
 
     @contextmanager
     def changing(self) -> Iterator[Change]:
@@ -191,7 +191,7 @@ class Access:
                     if row[1] > CHECKED_BYTES and (place.folder / row[0]).exists():
                         yield from file_problems(place.folder, [row])
 
-        rows = [each.path for part in parts for each in place.appended(part)]
+        rows = [each.path for part in parts for each in place.row_segments(part)]
         return Scrub(problems(), [place.folder / CATALOGUE, *rows])
 
     def _catalogue_problem(self) -> str | None:
@@ -205,15 +205,16 @@ class Access:
 
     def _follow_catalogue(self) -> None:
         """Open the catalogue again if another process has made it again."""
-        if self.lock is not None or not self.catalogue.is_replaced():
+        if not self.catalogue.is_replaced():
             return
         with self._writing:
             is_same = self._log_file == file_number(self.place.folder / LOG)
-            if is_same and self.catalogue.is_replaced():
+            if self.lock is None and is_same and self.catalogue.is_replaced():
                 before = self.catalogue
                 self.catalogue = Catalogue(self.place.folder, writable=False)
                 before.close()
                 self._snapshot = None
+            self.catalogue.require_same_file()
 
     def _recover(self) -> None:
         """Bring the catalogue to the end of the log after a commit that failed."""

@@ -47,7 +47,7 @@ class Change:
             part = self._part_to_extend(parts, first + done)
             added = min(len(rows) - done, MAX_PART_ROWS - part.rows)
             last, checks = self._last_record(part), {}
-            for segment in self._place.appended(part.part):
+            for segment in self._place.row_segments(part.part):
                 content = vectors if segment.kind == VECTORS else rows
                 assert content is not None
                 digest = last.digests(segment.kind)[-DIGEST_BYTES:]
@@ -124,7 +124,7 @@ class Change:
                 return last
         part = PartRecord(self._counts.next_part, number, 0, 0)
         self._counts = replace(self._counts, next_part=part.part + 1)
-        for segment in self._place.appended(part.part):
+        for segment in self._place.row_segments(part.part):
             segment.create()
         return part
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from fdch.errors import FdchError, IndexFolderError
 from fdch.index.search.rows import MAX_BITS
+from fdch.index.storage.catalogue.recovery import rebuild_catalogue
 from fdch.index.storage.files.acknowledged import Acknowledged, begin
+from fdch.index.storage.files.checking import flush_files
 from fdch.index.storage.files.layout import (
     CODES,
     LOG,
@@ -22,8 +24,6 @@ from fdch.index.storage.files.layout import (
 from fdch.index.storage.files.log import LogHeader, write_log
 from fdch.index.storage.files.records import About, Commit, FileRow
 from fdch.index.storage.files.staging import clear_staging, staging_folder
-from fdch.index.storage.maintenance.checking import flush_files
-from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.store import ColumnType, check_vector_bytes
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it

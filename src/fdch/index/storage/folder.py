@@ -1,9 +1,8 @@
 """An index folder: codes under ids, durable, for many readers and one writer."""
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError
 from fdch.index.column_types import read_types
-from fdch.index.search.gallery import Found, Gallery
 from fdch.index.search.lookup import nearest, within
 from fdch.index.search.rows import row_words
 from fdch.index.storage.access import Access
@@ -34,11 +32,11 @@ from fdch.index.storage.catalogue.identities import (
 )
 from fdch.index.storage.catalogue.items import to_row
 from fdch.index.storage.catalogue.word_table import has_words
-from fdch.index.storage.catalogue.words import join_words
+from fdch.index.storage.catalogue.words import find_forms, join_words
 from fdch.index.storage.creating import WriteModel, create_folder
 from fdch.index.storage.duplicates import near_groups
+from fdch.index.storage.files.checking import file_problems
 from fdch.index.storage.files.layout import MODEL
-from fdch.index.storage.maintenance.checking import file_problems
 from fdch.index.storage.maintenance.compaction import compact
 from fdch.index.storage.maintenance.verification import Verification, verify_folder
 from fdch.index.storage.snapshot import View
@@ -70,7 +68,7 @@ class CodeFolder:
     ...     with CodeFolder.create(Path(place) / "index", 3, "a model") as folder:
     ...         codes = binarize([[1, 1, 1], [1, 1, -1]])
     ...         _ = folder.add([Item("a"), Item("b")], codes)
-    ...         folder.nearest(binarize([[1, -1, -1]]), k=1)[0].ids
+    ...         folder.search(binarize([[1, -1, -1]]), k=1)[0].ids
     ('b',)
     """
 
@@ -155,52 +153,32 @@ class CodeFolder:
             numbers = _require_numbers(view, ids)
             return view.snapshot.codes(view.snapshot.positions(numbers))
 
-    def known(self, ids: Sequence[str]) -> Known:
+    def fetch(self, ids: Sequence[str]) -> Known:
         """Return items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
             return _read_known(view, _require_numbers(view, ids))
 
-    def nearest(
+    def search(
         self,
         queries: Codes,
-        k: int,
+        k: int | None = None,
+        radius: int | None = None,
         where: Sequence[Condition] = (),
         choose: Choose | None = None,
         words: Sequence[WordQuery] | None = None,
     ) -> list[Answer]:
-        """Find for each query the k nearest items that fulfil all conditions."""
-        find = partial(nearest, queries=queries, k=k)
-        return self._search(queries, find, k, where, choose, words)
-
-    def within(
-        self,
-        queries: Codes,
-        radius: int,
-        where: Sequence[Condition] = (),
-        most: int | None = None,
-        choose: Choose | None = None,
-        words: Sequence[WordQuery] | None = None,
-    ) -> list[Answer]:
-        """Find for each query all items no farther than the radius."""
-        find = partial(within, queries=queries, radius=radius, most=most)
-        return self._search(queries, find, most, where, choose, words)
-
-    def _search(
-        self,
-        queries: Codes,
-        find: Callable[[Gallery], list[Found]],
-        most: int | None,
-        where: Sequence[Condition],
-        choose: Choose | None,
-        words: Sequence[WordQuery] | None,
-    ) -> list[Answer]:
+        """Find for each query the k nearest items, all within the radius, or both."""
         check_length(self, queries)
         with self._access.reading() as view:
             gallery = filter_gallery(view, where)
-            found = find(gallery)
+            if k is not None and radius is None:
+                found = nearest(gallery, queries, k)
+            else:
+                radius = self.bits if radius is None else radius
+                found = within(gallery, queries, radius, most=k)
             for row, query in enumerate(words or ()):
                 code = queries[[row]]
-                found[row] = join_words(view, gallery, code, query, found[row], most)
+                found[row] = join_words(view, gallery, code, query, found[row], k)
             return answers_of(view, found, choose)
 
     def words_obstacle(self) -> str:
@@ -208,8 +186,13 @@ class CodeFolder:
         with self._access.reading() as view:
             return "" if has_words(view.connection) else "no item here has a text"
 
+    def holds_words(self, words: Sequence[str]) -> list[bool]:
+        """Return for each word whether a text has it in some form."""
+        with self._access.reading() as view:
+            return [bool(find_forms(view, word)) for word in words]
+
     def model_folder(self) -> Path:
-        """Return the folder with the model's files, each as it was written."""
+        """Return the folder with the model's files, none of them damaged."""
         folder = self.path / MODEL
         if not folder.is_dir():
             raise DamagedIndex(
@@ -255,12 +238,13 @@ class CodeFolder:
         where: Sequence[Condition] = (),
         most: int = 20,
         near: tuple[Codes, int] | None = None,
+        words: WordQuery | None = None,
     ) -> Facets:
-        """Count values of items that fulfil conditions, within a radius of a code."""
+        """Count values of items under conditions, near a code and with some words."""
         if near is not None:
             check_length(self, near[0])
         with self._access.reading() as view:
-            return count_facets(view, where, most, near)
+            return count_facets(view, where, most, near, words)
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""

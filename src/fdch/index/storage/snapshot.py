@@ -111,7 +111,7 @@ class Snapshot:
         shape = (len(positions), row_length(self.place.bits))
         gathered = np.empty(shape, dtype=row_type(self.place.bits))
         for here, part, offsets in self._at(positions):
-            gathered[here] = part.rows[offsets].reshape(-1, shape[1])
+            gathered[here] = part.rows.take(offsets, axis=0).reshape(-1, shape[1])
         return row_codes(gathered, self.place.bits)
 
     def vectors(self, positions: NDArray[np.int64]) -> Vectors | None:
@@ -122,15 +122,18 @@ class Snapshot:
         gathered = np.empty(shape, dtype=np.int8)
         for here, part, offsets in self._at(positions):
             assert part.vectors is not None
-            gathered[here] = part.vectors[offsets].reshape(-1, shape[1])
+            gathered[here] = part.vectors.take(offsets, axis=0).reshape(-1, shape[1])
         return gathered
 
     def is_running(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which items have their number for an id."""
-        if not len(self.ranges):
-            return np.zeros(len(numbers), dtype=bool)
-        at = np.searchsorted(self.ranges[:, 0], numbers, side="right") - 1
-        return (at >= 0) & (numbers <= self.ranges[at, 1])
+        # an odd number of firsts and ends up to one: its range has not ended
+        return self._range_ends.searchsorted(numbers, side="right") % 2 == 1
+
+    @cached_property
+    def _range_ends(self) -> NDArray[np.int64]:
+        """Return the first number of each range, and the one behind its last."""
+        return np.add(self.ranges, [0, 1]).ravel()
 
     def _at(
         self, positions: NDArray[np.int64]

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from fdch.errors import DataError
 from fdch.networks._base import FeatureNetwork
+from fdch.networks.backbones.fused import activate, can_fuse, max_pool
 from fdch.networks.backbones.matconvnet import Layer, read_network
 from fdch.networks.backbones.response_norm import response_norm
 from fdch.networks.initialization import convolution, linear
@@ -43,8 +44,7 @@ POOLED_SIDE = 6
 class CNNF(FeatureNetwork):
     """CNN-F from conv1 to fc7, after its ReLU: 4,096 features.
 
-    Args:
-        widths: Outputs of conv1 to conv5, fc6 and fc7.
+    The widths are the outputs of conv1 to conv5, fc6 and fc7.
     """
 
     name = "cnnf"
@@ -67,16 +67,63 @@ class CNNF(FeatureNetwork):
 
     def forward(self, pixels: Tensor) -> Tensor:
         """Turn pictures (batch, 224, 224, 3) into features (batch, 4096)."""
-        planes = self.planes(pixels) - self.planes(self.mean[None])
+        planes = pixels  # of which blocks are made, or planes
+        if not can_fuse(self.mean):
+            planes = self.planes(pixels) - self.planes(self.mean[None])
         for row in CONVOLUTIONS:
-            planes = functional.relu(self.convolutions[row.name](planes), inplace=True)
-            if row.normalized:
-                planes = response_norm(planes)
+            planes = self._convolve(planes, row)
             if row.pooled:
                 planes = pool(planes)
         # channels, rows, columns: the order in which fc6's filters are unrolled
         rows = planes.flatten(start_dim=1)
         return functional.relu(self.fc7(functional.relu(self.fc6(rows))))
+
+    def _convolve(self, planes: Tensor, row: ConvolutionRow) -> Tensor:
+        layer: Any = self.convolutions[row.name]
+        if can_fuse(self.mean):
+            if row.stride > 1:
+                planes = convolve_blocks(planes, self.mean, layer.weight, row.stride)
+            else:
+                planes = functional.conv2d(planes, layer.weight, padding=row.padding)
+            return activate(planes, layer.bias, row.normalized)
+        planes = functional.relu(layer(planes), inplace=True)
+        return response_norm(planes) if row.normalized else planes
+
+
+def convolve_blocks(
+    pixels: Tensor, mean: Tensor, weight: Tensor, stride: int
+) -> Tensor:
+    """Convolve pictures less their mean, with a stride, as blocks without one.
+
+    A block of 4 x 4 pixels has 48 channels, which matrix units take as they are;
+    cuDNN would pad 3 to 8. Zeros fill the filters up to whole blocks.
+
+    Args:
+        pixels: Pictures, (batch, size, size, colours); the stride divides the size.
+        mean: What is subtracted, (size, size, colours).
+        weight: Filters, (outputs, colours, rows, columns).
+        stride: The side of a block.
+    """
+    device = weight.device
+    is_cast = torch.is_autocast_enabled(device.type)
+    dtype = torch.get_autocast_dtype(device.type) if is_cast else weight.dtype
+    blocks, means = (
+        _split_sides(pictures, 1, stride).transpose(2, 3)
+        for pictures in (pixels, mean[None])
+    )
+    planes = torch.empty(blocks.shape, dtype=dtype, device=device)
+    torch.sub(blocks, means, out=planes)  # rearranges and converts on the way
+    missing = -weight.shape[-1] % stride
+    filters = functional.pad(weight, (0, missing, 0, missing))
+    # outputs, then the order in a block: row, column, colour
+    filters = _split_sides(filters, 2, stride).permute(0, 3, 5, 1, 2, 4).flatten(1, 3)
+    return functional.conv2d(planes.flatten(3).permute(0, 3, 1, 2), filters)
+
+
+def _split_sides(pictures: Tensor, axis: int, side: int) -> Tensor:
+    """Split rows, at this axis, and columns, at the next, into blocks."""
+    rows = torch.unflatten(pictures, axis, (-1, side))
+    return torch.unflatten(rows, axis + 2, (-1, side))
 
 
 def pool(planes: Tensor) -> Tensor:
@@ -85,6 +132,8 @@ def pool(planes: Tensor) -> Tensor:
     Counting a last incomplete window equals the published padding of one row
     below and one column to the right after conv1; elsewhere none is incomplete.
     """
+    if can_fuse(planes):
+        return max_pool(planes)
     return functional.max_pool2d(planes, kernel_size=3, stride=2, ceil_mode=True)
 
 
@@ -118,8 +167,8 @@ def _copy(layer: nn.Conv2d | nn.Linear, published: Layer, where: str) -> None:
         expected = (outputs, inputs // side**2, side, side)
     if published.filters.shape != expected or published.biases.shape != (outputs,):
         raise DataError(
-            f"{where} has filters of shape {_stored(published.filters.shape)} and "
-            f"{len(published.biases)} biases; CNN-F has {_stored(expected)} "
+            f"{where} has filters of shape {_file_shape(published.filters.shape)} and "
+            f"{len(published.biases)} biases; CNN-F has {_file_shape(expected)} "
             f"(height, width, in, out) and {outputs}."
         )
     filters = published.filters.reshape(layer.weight.shape)
@@ -128,6 +177,6 @@ def _copy(layer: nn.Conv2d | nn.Linear, published: Layer, where: str) -> None:
     layer.bias.copy_(torch.from_numpy(published.biases))
 
 
-def _stored(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _file_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
     outputs, inputs, height, width = shape
     return height, width, inputs, outputs

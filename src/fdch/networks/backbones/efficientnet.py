@@ -108,9 +108,8 @@ class ConvolutionNorm(nn.Module):
     def forward(self, planes: Tensor, residual: Tensor | None = None) -> Tensor:
         """Return planes of output_size, with as many channels as outputs.
 
-        Args:
-            planes: What to convolve, (batch, inputs, size, size).
-            residual: What to add, where no ReLU6 follows.
+        Planes to convolve are (batch, inputs, size, size). A residual is added where no
+        ReLU6 follows.
         """
         weight, padding = self.conv.weight, self.after
         if shift := self.after - self.before:

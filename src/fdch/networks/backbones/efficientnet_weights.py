@@ -14,19 +14,12 @@ from fdch.networks.backbones.efficientnet import ConvolutionNorm, EfficientNetLi
 
 
 class Published(NamedTuple):
-    """Where the weights of a network come from.
+    """Where the weights of a network come from."""
 
-    Args:
-        package: The package that carries them.
-        file: Their file inside the package.
-        sha256: Checksum of that file.
-        extra: The extra of fdch that installs the package.
-    """
-
-    package: str
-    file: str
-    sha256: str
-    extra: str
+    package: str  # that carries them
+    file: str  # inside the package
+    sha256: str  # of that file
+    extra: str  # of fdch, which installs the package
 
 
 PUBLISHED = {
@@ -56,11 +49,7 @@ UNUSED = frozenset({"_fc.weight", "_fc.bias"})
 
 
 def packaged_weights(name: str) -> Path:
-    """Find the weights of a network in their package and check their checksum.
-
-    Args:
-        name: Of the network, such as "efficientnet_lite0".
-    """
+    """Find the weights of a network in their package and check their checksum."""
     published = PUBLISHED[name]
     try:
         path = Path(str(resources.files(published.package).joinpath(published.file)))
@@ -78,10 +67,8 @@ def packaged_weights(name: str) -> Path:
 def load_weights(network: EfficientNetLite, path: Path) -> None:
     """Copy a state dict with the names of EfficientNet-PyTorch into the network.
 
-    Args:
-        network: What to fill.
-        path: A file with exactly the tensors of the network; those of its
-            classifier may be missing.
+    The file has exactly the tensors of the network; those of its classifier may be
+    missing.
     """
     given = _read(path)
     wanted = network.state_dict()

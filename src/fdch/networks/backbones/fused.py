@@ -1,7 +1,7 @@
-"""Layers that go through memory once, on accelerators of NVIDIA's.
+"""Fused layers, each in one pass over memory, on NVIDIA GPUs.
 
-Their kernels are written in Triton, which comes with PyTorch there. Elsewhere the
-layers that these stand in for are used.
+Their kernels are written in Triton, which comes with PyTorch there. Other devices use
+PyTorch's own layers.
 """
 
 from functools import cache
@@ -12,9 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-BLOCK = 1024
+from fdch.networks.backbones.response_norm import ALPHA, BETA, OFFSET
+
 TILE, MAX_COLUMNS = 4096, 32
+WINDOW_ROWS, WINDOW, HALO = 64, 64, 4  # a gradient comes from four channels around
+POOL_TILE, POOL_COLUMNS = 2048, 64
 PROGRAMS = 1024  # about as many as run at once
+NORM_PROGRAMS = 264  # two on each multiprocessor of an H200: their registers fill it
 
 
 @cache
@@ -27,46 +31,141 @@ def can_fuse(planes: Tensor) -> bool:
     return planes.is_cuda and planes.dtype != torch.float64 and _has_triton()
 
 
-class FusedResponseNorm(torch.autograd.Function):
-    """Local response normalisation; see `response_norm.py` for the formula."""
+def activate(planes: Tensor, bias: Tensor, is_normalized: bool) -> Tensor:
+    """Add a bias, apply ReLU, then perhaps `response_norm`.
 
+    Planes are those of a convolution without its bias, (batch, channels, rows,
+    columns). A bias in float32 beside planes of fewer bits loses nothing.
+    """
+    return _Activation.apply(planes, bias, is_normalized)  # type: ignore[no-untyped-call]
+
+
+class _Activation(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any, planes: Tensor, offset: float, alpha: float, beta: float
-    ) -> Tensor:
-        """Divide by (offset + alpha * sum of five channels' squares) ** 0.75."""
-        from fdch.networks.backbones.kernels import response_norm_forward
+    def forward(ctx: Any, planes: Tensor, bias: Tensor, is_normalized: bool) -> Tensor:
+        from fdch.networks.backbones.kernels import activate_forward
 
         planes = planes.contiguous(memory_format=torch.channels_last)
-        ctx.save_for_backward(planes)
-        ctx.constants = offset, alpha, beta
+        ctx.save_for_backward(planes, bias)
+        ctx.is_normalized = is_normalized
         outputs = torch.empty_like(planes)
-        grid = (-(-planes.numel() // BLOCK),)
-        response_norm_forward[grid](
-            planes, outputs, planes.numel(), planes.shape[1], offset, alpha, BLOCK
+        grid, places, channels, tile = _windows(planes, is_normalized)
+        activate_forward[grid](
+            planes,
+            bias,
+            outputs,
+            places,
+            channels,
+            is_normalized,
+            OFFSET,
+            ALPHA,
+            _parts(planes),
+            *tile,
         )
         return outputs
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
         """Compute all scales again: reading them would take longer."""
-        from fdch.networks.backbones.kernels import response_norm_backward
+        from fdch.networks.backbones.kernels import activate_backward
 
-        (planes,) = ctx.saved_tensors
+        planes, bias = ctx.saved_tensors
         gradient = gradient.contiguous(memory_format=torch.channels_last)
         result = torch.empty_like(planes)
-        grid = (-(-planes.numel() // BLOCK),)
-        response_norm_backward[grid](
+        grid, places, channels, tile = _windows(planes, ctx.is_normalized)
+        partial = torch.empty(grid[0], channels, device=planes.device)
+        activate_backward[grid](
             planes,
+            bias,
             gradient,
             result,
-            planes.numel(),
-            planes.shape[1],
-            *ctx.constants,
-            BLOCK,
+            partial,
+            places,
+            channels,
+            ctx.is_normalized,
+            OFFSET,
+            ALPHA,
+            BETA,
+            _parts(planes),
+            *tile,
         )
-        return result, None, None, None
+        return result, partial.sum(dim=0).to(bias.dtype), None
+
+
+def _windows(
+    planes: Tensor, is_normalized: bool
+) -> tuple[tuple[int, int], int, int, tuple[int, int, int]]:
+    """Return the grid, places and channels, and the tile: rows, window and halo.
+
+    Programs read a window of channels and write those with enough neighbours in it.
+    """
+    channels = planes.shape[1]
+    places = planes.numel() // channels
+    halo = HALO if is_normalized and channels > WINDOW else 0
+    across = -(-channels // (WINDOW - 2 * halo))
+    most = NORM_PROGRAMS if is_normalized else PROGRAMS
+    programs = min(-(-places // WINDOW_ROWS), max(most // across, 1))
+    return (programs, across), places, channels, (WINDOW_ROWS, WINDOW, halo)
+
+
+def _parts(planes: Tensor) -> int:
+    """Return how many terms of bfloat16 hold as many digits as the planes do."""
+    return 1 if planes.dtype == torch.bfloat16 else 3
+
+
+def max_pool(planes: Tensor) -> Tensor:
+    """Take the maximum of 3 x 3 windows, stride 2, overhanging below and right."""
+    return _MaxPool.apply(planes)  # type: ignore[no-untyped-call]
+
+
+class _MaxPool(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, planes: Tensor) -> Tensor:
+        from fdch.networks.backbones.kernels import max_pool_forward
+
+        planes = planes.contiguous(memory_format=torch.channels_last)
+        batch, channels, *sides = planes.shape
+        outputs = _empty(planes, batch, channels, *(side // 2 for side in sides))
+        positions = torch.empty_like(outputs, dtype=torch.uint8)
+        ctx.save_for_backward(positions)
+        ctx.sides = sides
+        grid, places, tile = _pool_tiles(outputs)
+        max_pool_forward[grid](
+            planes, outputs, positions, places, channels, *sides, *tile
+        )
+        return outputs
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        from fdch.networks.backbones.kernels import max_pool_backward
+
+        (positions,) = ctx.saved_tensors
+        gradient = gradient.contiguous(memory_format=torch.channels_last)
+        batch, channels = gradient.shape[:2]
+        result = _empty(gradient, batch, channels, *ctx.sides)
+        grid, places, tile = _pool_tiles(result)
+        max_pool_backward[grid](
+            positions, gradient, result, places, channels, *ctx.sides, *tile
+        )
+        return result
+
+
+def _empty(planes: Tensor, *shape: int) -> Tensor:
+    """Return planes of another shape, channels last, on the device of these."""
+    dtype, device = planes.dtype, planes.device
+    layout = torch.channels_last
+    return torch.empty(shape, dtype=dtype, device=device, memory_format=layout)
+
+
+def _pool_tiles(planes: Tensor) -> tuple[tuple[int, int], int, tuple[int, int]]:
+    """Return the grid, places, and how many places and channels make a tile."""
+    channels = planes.shape[1]
+    places = planes.numel() // channels
+    columns = min(1 << (channels - 1).bit_length(), POOL_COLUMNS)
+    rows = POOL_TILE // columns
+    return (-(-places // rows), -(-channels // columns)), places, (rows, columns)
 
 
 def frozen_norm(
@@ -77,11 +176,8 @@ def frozen_norm(
 ) -> Tensor:
     """Apply a BatchNorm in evaluation mode, then ReLU6 or a residual.
 
-    Args:
-        planes: Of a convolution, (batch, channels, rows, columns).
-        norm: Whose mean and deviation are fixed; weight and bias may learn.
-        is_activated: Whether ReLU6 follows.
-        residual: What is added to the result, where there is no ReLU6.
+    Planes are (batch, channels, rows, columns). Mean and deviation of the norm are
+    fixed; its weight and bias may learn. A residual is added where there is no ReLU6.
     """
     return _FrozenNorm.apply(  # type: ignore[no-untyped-call]
         planes,

@@ -6,95 +6,192 @@ Activations lie channels last, so that memory is a table of places by channels.
 import triton
 import triton.language as tl
 
-_OPEN = ["end"]  # differs between batches, for which nothing is to be compiled
+_OPEN = ["end"]  # differs between batches, which need no kernel of their own
 
 
 @triton.jit
-def _near(values, at, channel, end, DISTANCE: tl.constexpr, CHANNELS: tl.constexpr):
-    """Load what lies some channels away; 0 where there is no such channel."""
-    other = channel + DISTANCE
-    is_there = (at < end) & (other >= 0) & (other < CHANNELS)
-    return tl.load(values + at + DISTANCE, mask=is_there, other=0.0).to(tl.float32)
+def _window(CHANNELS: tl.constexpr, WINDOW: tl.constexpr, HALO: tl.constexpr):
+    """Return the channels that this program reads, and which it reads and writes."""
+    near = tl.arange(0, WINDOW)
+    channel = tl.program_id(1) * (WINDOW - 2 * HALO) - HALO + near
+    is_read = (channel >= 0) & (channel < CHANNELS)
+    return channel, is_read, is_read & (near >= HALO) & (near < WINDOW - HALO)
 
 
 @triton.jit
-def _scale(a, b, c, d, e, OFFSET: tl.constexpr, ALPHA: tl.constexpr):
-    """Return offset + alpha * sum of squares of five channels."""
-    return OFFSET + ALPHA * (a * a + b * b + c * c + d * d + e * e)
+def _band(WINDOW: tl.constexpr):
+    """Return the matrix that sums each channel with two before and two after it."""
+    near = tl.arange(0, WINDOW)
+    is_near = tl.abs(near[:, None] - near[None, :]) <= 2
+    return is_near.to(tl.float32).to(tl.bfloat16)
 
 
 @triton.jit
-def _factor(scale):
-    """Return scale ** -0.75."""
-    root = tl.rsqrt(scale)
-    return root * tl.sqrt(root)
+def _sum_near(values, band, PARTS: tl.constexpr):
+    """Sum values over five channels, on matrix units that take bfloat16.
+
+    One part of a value keeps 8 bits of it, three all 24 of a float32.
+    """
+    total = tl.zeros_like(values)
+    for _ in tl.static_range(PARTS):
+        part = values.to(tl.bfloat16)
+        total = tl.dot(part, band, total)
+        values -= part.to(tl.float32)
+    return total
 
 
 @triton.jit(do_not_specialize=_OPEN)
-def response_norm_forward(
+def activate_forward(
     planes,
+    bias,
     outputs,
     end,
     CHANNELS: tl.constexpr,
+    IS_NORMALIZED: tl.constexpr,
     OFFSET: tl.constexpr,
     ALPHA: tl.constexpr,
-    BLOCK: tl.constexpr,
+    PARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    WINDOW: tl.constexpr,
+    HALO: tl.constexpr,
 ):
-    """Normalise each value by five channels around it."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    channel = at % CHANNELS
-    a = _near(planes, at, channel, end, -2, CHANNELS)
-    b = _near(planes, at, channel, end, -1, CHANNELS)
-    c = _near(planes, at, channel, end, 0, CHANNELS)
-    d = _near(planes, at, channel, end, 1, CHANNELS)
-    e = _near(planes, at, channel, end, 2, CHANNELS)
-    values = c * _factor(_scale(a, b, c, d, e, OFFSET, ALPHA))
-    tl.store(outputs + at, values.to(outputs.dtype.element_ty), mask=at < end)
-
-
-@triton.jit
-def _shared(gradient, value, scale):
-    """Return what one channel adds to the gradients of those around it."""
-    return gradient * value * _factor(scale) / scale
+    """Add the bias; then ReLU; then divide by the scale of five channels ** 0.75."""
+    channel, is_read, is_written = _window(CHANNELS, WINDOW, HALO)
+    shift = tl.load(bias + channel, mask=is_read, other=0.0).to(tl.float32)
+    band = _band(WINDOW)
+    for block in range(tl.program_id(0), tl.cdiv(end, ROWS), tl.num_programs(0)):
+        row = block * ROWS + tl.arange(0, ROWS)
+        is_row = (row < end)[:, None]
+        at = row.to(tl.int64)[:, None] * CHANNELS + channel[None, :]
+        values = tl.load(planes + at, mask=is_row & is_read[None, :], other=0.0)
+        values = tl.maximum(values.to(tl.float32) + shift[None, :], 0.0)
+        if IS_NORMALIZED:
+            root = tl.rsqrt(OFFSET + ALPHA * _sum_near(values * values, band, PARTS))
+            values *= root * tl.sqrt(root)
+        values = values.to(outputs.dtype.element_ty)
+        tl.store(outputs + at, values, mask=is_row & is_written[None, :])
 
 
 @triton.jit(do_not_specialize=_OPEN)
-def response_norm_backward(
+def activate_backward(
     planes,
+    bias,
+    gradients,
+    results,
+    partial,
+    end,
+    CHANNELS: tl.constexpr,
+    IS_NORMALIZED: tl.constexpr,
+    OFFSET: tl.constexpr,
+    ALPHA: tl.constexpr,
+    BETA: tl.constexpr,
+    PARTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    WINDOW: tl.constexpr,
+    HALO: tl.constexpr,
+):
+    """Return the gradient of the planes, and this program's part of the bias's.
+
+    `partial` takes sums over places, (programs, channels).
+    """
+    channel, is_read, is_written = _window(CHANNELS, WINDOW, HALO)
+    shift = tl.load(bias + channel, mask=is_read, other=0.0).to(tl.float32)
+    band = _band(WINDOW)
+    of_bias = tl.zeros([WINDOW], dtype=tl.float32)
+    for block in range(tl.program_id(0), tl.cdiv(end, ROWS), tl.num_programs(0)):
+        row = block * ROWS + tl.arange(0, ROWS)
+        is_row = (row < end)[:, None]
+        at = row.to(tl.int64)[:, None] * CHANNELS + channel[None, :]
+        is_there = is_row & is_read[None, :]
+        values = tl.load(planes + at, mask=is_there, other=0.0).to(tl.float32)
+        gradient = tl.load(gradients + at, mask=is_there, other=0.0).to(tl.float32)
+        values = tl.maximum(values + shift[None, :], 0.0)
+        gradient = tl.where(values > 0.0, gradient, 0.0)
+        if IS_NORMALIZED:
+            root = tl.rsqrt(OFFSET + ALPHA * _sum_near(values * values, band, PARTS))
+            gradient *= root * tl.sqrt(root)
+            shared = _sum_near(gradient * values * (root * root), band, PARTS)
+            gradient -= shared * (2 * ALPHA * BETA) * values
+        of_bias += tl.sum(gradient, axis=0)
+        back = gradient.to(results.dtype.element_ty)
+        tl.store(results + at, back, mask=is_row & is_written[None, :])
+    place = partial + tl.program_id(0) * CHANNELS + channel
+    tl.store(place, of_bias, mask=is_written)
+
+
+@triton.jit
+def _places(end, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+    """Return item, row and column of this program's places, and which there are."""
+    place = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    item = place // (HEIGHT * WIDTH)
+    return item, place // WIDTH % HEIGHT, place % WIDTH, place < end
+
+
+@triton.jit(do_not_specialize=_OPEN)
+def max_pool_forward(
+    planes,
+    outputs,
+    positions,
+    end,
+    CHANNELS: tl.constexpr,
+    HEIGHT: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Take the maximum of each window, and its first position there, 0 to 8."""
+    channel, is_channel = _columns(CHANNELS, COLUMNS)
+    item, row, column, is_place = _places(end, HEIGHT // 2, WIDTH // 2, ROWS)
+    largest = tl.full([ROWS, COLUMNS], float("-inf"), dtype=tl.float32)
+    position = tl.zeros([ROWS, COLUMNS], dtype=tl.int32)
+    for i in tl.static_range(9):
+        y, x = 2 * row + i // 3, 2 * column + i % 3
+        is_there = is_place & (y < HEIGHT) & (x < WIDTH)
+        place = (item.to(tl.int64) * HEIGHT + y) * WIDTH + x
+        at = place[:, None] * CHANNELS + channel[None, :]
+        is_there = is_there[:, None] & is_channel[None, :]
+        values = tl.load(planes + at, mask=is_there, other=float("-inf"))
+        values = values.to(tl.float32)
+        position = tl.where(values > largest, i, position)
+        largest = tl.maximum(values, largest)
+    place = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    at = place[:, None] * CHANNELS + channel[None, :]
+    is_there = is_place[:, None] & is_channel[None, :]
+    tl.store(outputs + at, largest.to(outputs.dtype.element_ty), mask=is_there)
+    tl.store(positions + at, position.to(tl.uint8), mask=is_there)
+
+
+@triton.jit(do_not_specialize=_OPEN)
+def max_pool_backward(
+    positions,
     gradients,
     results,
     end,
     CHANNELS: tl.constexpr,
-    OFFSET: tl.constexpr,
-    ALPHA: tl.constexpr,
-    BETA: tl.constexpr,
-    BLOCK: tl.constexpr,
+    HEIGHT: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
-    """Return the gradient of each value, from nine channels around it."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    channel = at % CHANNELS
-    x0 = _near(planes, at, channel, end, -4, CHANNELS)
-    x1 = _near(planes, at, channel, end, -3, CHANNELS)
-    x2 = _near(planes, at, channel, end, -2, CHANNELS)
-    x3 = _near(planes, at, channel, end, -1, CHANNELS)
-    x4 = _near(planes, at, channel, end, 0, CHANNELS)
-    x5 = _near(planes, at, channel, end, 1, CHANNELS)
-    x6 = _near(planes, at, channel, end, 2, CHANNELS)
-    x7 = _near(planes, at, channel, end, 3, CHANNELS)
-    x8 = _near(planes, at, channel, end, 4, CHANNELS)
-    g2 = _near(gradients, at, channel, end, -2, CHANNELS)
-    g3 = _near(gradients, at, channel, end, -1, CHANNELS)
-    g4 = _near(gradients, at, channel, end, 0, CHANNELS)
-    g5 = _near(gradients, at, channel, end, 1, CHANNELS)
-    g6 = _near(gradients, at, channel, end, 2, CHANNELS)
-    own = _scale(x2, x3, x4, x5, x6, OFFSET, ALPHA)
-    total = _shared(g2, x2, _scale(x0, x1, x2, x3, x4, OFFSET, ALPHA))
-    total += _shared(g3, x3, _scale(x1, x2, x3, x4, x5, OFFSET, ALPHA))
-    total += _shared(g4, x4, own)
-    total += _shared(g5, x5, _scale(x3, x4, x5, x6, x7, OFFSET, ALPHA))
-    total += _shared(g6, x6, _scale(x4, x5, x6, x7, x8, OFFSET, ALPHA))
-    values = g4 * _factor(own) - 2 * ALPHA * BETA * x4 * total
-    tl.store(results + at, values.to(results.dtype.element_ty), mask=at < end)
+    """Sum for each place what the windows give it in which it is the maximum."""
+    channel, is_channel = _columns(CHANNELS, COLUMNS)
+    item, row, column, is_place = _places(end, HEIGHT, WIDTH, ROWS)
+    total = tl.zeros([ROWS, COLUMNS], dtype=tl.float32)
+    for i in tl.static_range(4):  # at most four windows contain a place
+        y, x = row // 2 - i // 2, column // 2 - i % 2
+        down, right = row - 2 * y, column - 2 * x
+        is_there = is_place & (y >= 0) & (y < HEIGHT // 2) & (down < 3)
+        is_there = is_there & (x >= 0) & (x < WIDTH // 2) & (right < 3)
+        place = (item.to(tl.int64) * (HEIGHT // 2) + y) * (WIDTH // 2) + x
+        at = place[:, None] * CHANNELS + channel[None, :]
+        is_there = is_there[:, None] & is_channel[None, :]
+        position = tl.load(positions + at, mask=is_there, other=9).to(tl.int32)
+        gradient = tl.load(gradients + at, mask=is_there, other=0.0).to(tl.float32)
+        total += tl.where(position == (3 * down + right)[:, None], gradient, 0.0)
+    place = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    at = place[:, None] * CHANNELS + channel[None, :]
+    is_there = is_place[:, None] & is_channel[None, :]
+    tl.store(results + at, total.to(results.dtype.element_ty), mask=is_there)
 
 
 @triton.jit

@@ -9,22 +9,16 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from fdch.networks.backbones.fused import FusedResponseNorm, can_fuse
-
 REACH, ALPHA, BETA, OFFSET = 2, 1e-4, 0.75, 2.0
 
 
 def response_norm(planes: Tensor) -> Tensor:
     """Divide each value by (2 + 1e-4 * sum of five channels' squares) ** 0.75.
 
-    Equals torch's LocalResponseNorm(5, alpha=5e-4, beta=0.75, k=2): torch divides
-    alpha by the window, the published weights do not.
-
-    Args:
-        planes: Activations, (batch, channels, rows, columns).
+    Planes are (batch, channels, rows, columns). Equals torch's LocalResponseNorm(5,
+    alpha=5e-4, beta=0.75, k=2): torch divides alpha by the window, the published
+    weights do not.
     """
-    if can_fuse(planes):
-        return FusedResponseNorm.apply(planes, OFFSET, ALPHA, BETA)  # type: ignore[no-untyped-call]
     if planes.dtype == torch.bfloat16:  # too coarse for sums of squares
         return response_norm(planes.float()).to(planes.dtype)
     return _ResponseNorm.apply(planes)  # type: ignore[no-untyped-call]

@@ -107,6 +107,21 @@ def read_length(scope: Scope, headers: Mapping[bytes, bytes], max_bytes: int) ->
     return length
 
 
+def require_short_head(scope: Scope, max_bytes: int) -> None:
+    """Refuse a head that is too long, however its bytes arrived."""
+    address = len(scope["raw_path"]) + len(scope["query_string"])
+    headers = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
+    if address + headers > max_bytes:
+        raise long_head()
+
+
+def long_head() -> Problem:
+    """Refuse a head for its length."""
+    message = "the address and the headers are too long together."
+    hint = "Send less; the body of a POST takes long texts and many conditions."
+    return Problem(431, "long_head", message, hint, _CLOSE)
+
+
 def bad_head(what: str, hint: str) -> Problem:
     """Refuse a head, and whatever else would come over its connection."""
     return Problem(400, "bad_headers", f"{what}.", hint, _CLOSE)

@@ -40,4 +40,6 @@ class JsonLines(logging.Formatter):
             "id": REQUEST_ID.get() or None,
             **fields,
         }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line)

@@ -1,16 +1,18 @@
 """The shapes of requests and replies, from which the OpenAPI document is made."""
 
-from typing import Annotated, Any, Literal, Self
+from dataclasses import fields
+from typing import Annotated, Any, Literal, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from fdch.methods._settings.descriptions import setting_descriptions
 from fdch.retrieval.composed import (
     MAX_AVOIDED,
     MAX_IDS,
     ComposedQuery,
     split_avoided,
 )
-from fdch.retrieval.params import DEFAULT_K, MAX_PLACE, Match, SearchParams
+from fdch.retrieval.params import MAX_PLACE, SearchParams
 from fdch.service.http import limits
 
 Condition = Annotated[str, Field(min_length=1, max_length=limits.MAX_CONDITION)]
@@ -56,69 +58,47 @@ class EncodeRequest(TextsRequest):
         return self
 
 
-class SearchOptions(Body):
+# what the service adds to the fields of SearchParams
+_BOUNDS: dict[str, dict[str, Any]] = {
+    "k": {"default": None, "ge": 1, "le": limits.MAX_RESULTS},
+    "where": {"default": [], "max_length": limits.MAX_CONDITIONS},
+    "radius": {"ge": 0, "le": limits.MAX_RADIUS},
+    "min_probability": {"ge": 0, "le": 1},
+    "offset": {"ge": 0, "le": MAX_PLACE},
+    "group": {"ge": 0, "le": limits.MAX_RADIUS},
+}
+_TYPES = {"where": list[Condition], "sort": Column | None}
+
+
+def _derive_fields() -> dict[str, Any]:
+    """Return the fields of SearchParams as those of a request."""
+    types = {**get_type_hints(SearchParams), **_TYPES}
+    meanings = setting_descriptions(SearchParams)
+    derived: dict[str, Any] = {}
+    for each in fields(SearchParams):
+        about = {"description": meanings.get(each.name), "default": each.default}
+        field = Field(**{**about, **_BOUNDS.get(each.name, {})})
+        derived[each.name] = types[each.name], field
+    return derived
+
+
+_SearchFields = create_model("_SearchFields", __base__=Body, **_derive_fields())
+
+
+class SearchOptions(_SearchFields):  # type: ignore[valid-type, misc]
     """How to search."""
 
-    k: int = Field(
-        DEFAULT_K, ge=1, le=limits.MAX_RESULTS, description="Results at most."
-    )
-    radius: int | None = Field(
-        None,
-        ge=0,
-        le=limits.MAX_RADIUS,
-        description="The largest Hamming distance of a result.",
-    )
-    where: list[Condition] = Field(
-        default_factory=list,
-        max_length=limits.MAX_CONDITIONS,
-        description="Conditions that all must hold: 'column=value', also != < <= > "
-        ">=, ^= for a beginning, or 'column in a,b'; 'label' stands for the labels. A "
-        "column or a value in double quotes is taken as it is, with JSON's escapes.",
-    )
-    min_probability: float | None = Field(
-        None, ge=0, le=1, description="Leave out what is less probably relevant."
-    )
-    rerank: bool | None = Field(
-        None,
-        description="Order the nearest by their vectors where the index keeps some, "
-        "else by how sure the query is of each bit; null does the former only.",
-    )
-    sort: Column | None = Field(
-        None,
-        description="Order results by a column: 'price', or '-price' for the largest "
-        "first. Sorted are the nearest candidates, or all within the radius; 'notes' "
-        "say how many where there are more.",
-    )
-    facets: bool = Field(
-        False,
-        description="Count the values of all items that fulfil the conditions, and "
-        "are within the radius if there is one.",
-    )
-    offset: int = Field(
-        0,
-        ge=0,
-        le=MAX_PLACE,
-        description="How many of the first results to leave out: those of earlier "
-        f"pages. Together with k at most {MAX_PLACE}.",
-    )
-    group: int | None = Field(
-        None,
-        ge=0,
-        le=limits.MAX_RADIUS,
-        description="Put near-duplicates under the first of them: codes within so "
-        "many bits, texts of nearly the same words.",
-    )
-
-    match: Match = Field(
-        "both",
-        description="What a text is compared by: its code, its words, or both.",
-    )
+    @property
+    def most(self) -> int:
+        """How many results to give: all within a radius are as many as allowed."""
+        allowed = min(limits.MAX_RESULTS, max(1, MAX_PLACE - self.offset))
+        return SearchParams(self.k, radius=self.radius).k or allowed
 
     @property
     def params(self) -> SearchParams:
         """How to search."""
-        names = SearchOptions.model_fields
-        return SearchParams(**{name: getattr(self, name) for name in names})
+        given = {name: getattr(self, name) for name in _SearchFields.model_fields}
+        return SearchParams(**{**given, "k": self.most})
 
 
 class Feedback(Body):
@@ -182,10 +162,10 @@ class SearchRequest(SearchOptions, Feedback, TextsRequest):
                 "give one of text, texts and id; like, unlike and avoid go with text, "
                 "or without any of them"
             )
-        if len(self.texts or ()) * self.k > limits.MAX_RESULTS_IN_ALL:
+        if self.texts and len(self.texts) * self.most > limits.MAX_RESULTS_IN_ALL:
             raise ValueError(
-                f"{len(self.texts or ())} texts with {self.k} results each are more "
-                f"than {limits.MAX_RESULTS_IN_ALL} results"
+                f"{len(self.texts)} texts with {self.most} results each are more "
+                f"than {limits.MAX_RESULTS_IN_ALL} results: give a smaller k"
             )
         return self
 
@@ -257,9 +237,9 @@ class ValueCount(BaseModel):
 
 
 class FacetsReply(BaseModel):
-    """How many items have each value, of those that conditions and radius let in."""
+    """How many items have each value, of those that the search can return."""
 
-    items: int = Field(description="How many fulfil all conditions.")
+    items: int = Field(description="How many the search can return.")
     columns: dict[str, list[ValueCount]] = Field(
         description="The most frequent values of each column, and of 'label'. "
         "Conditions on a column rule out none of its own values."
@@ -315,7 +295,7 @@ class ColumnReply(BaseModel):
 
     name: str
     values: list[ValueCount] = Field(description="The most frequent ones.")
-    value_count: int = Field(description="How many different ones there are.")
+    value_count: int | None = Field(description="How many different ones there are.")
     numeric: bool
     type: Literal["number", "date", "boolean", "text"]
     counts: dict[str, int] = Field(
@@ -335,10 +315,11 @@ class IndexReply(BaseModel):
     kinds: dict[str, int] | None
     labels: list[LabelCount] | None = Field(description="The most frequent ones.")
     label_count: int | None = Field(description="How many different ones there are.")
-    columns: list[ColumnReply] | None
+    columns: list[ColumnReply]
     uncounted: str | None = Field(
-        description="Why kinds, labels and columns are null; null where they are not."
+        description="Why kinds, labels and values are not counted; null where they are."
     )
+    has_words: bool = Field(description="Whether texts can be matched by words.")
     has_probability: bool
     can_write: bool
     version: str

@@ -75,7 +75,7 @@ def loading() -> Problem:
     return Problem(503, "loading", message, hint, {"retry-after": "5"})
 
 
-def index_lost() -> Problem:
+def lost_index() -> Problem:
     """Reply that the index is not where it was opened."""
     message = "the index was removed or replaced."
     hint = "Report it to whoever runs the service: put it back, or open it again."
@@ -97,7 +97,7 @@ def to_problem(error: FdchError) -> Problem:
     _log.error("%s: %s", type(error).__name__, error)
     if isinstance(error, StoreAway | IndexBusy):
         return too_busy("the index cannot be reached at present.", 5)
-    return _disk_full() if _is_full(error.__cause__) else unexpected()
+    return _disk_full() if _is_full(error.__cause__) else internal_error()
 
 
 def disk_problem(error: OSError) -> Problem:
@@ -120,7 +120,7 @@ def _is_full(error: object) -> bool:
     return isinstance(error, OSError) and error.errno in _FULL
 
 
-def unexpected() -> Problem:
+def internal_error() -> Problem:
     """Reply without details; the log has them."""
     hint = "Report it to whoever runs the service; its log has more."
     return Problem(500, "internal", "the service failed at this request.", hint)

@@ -2,14 +2,17 @@
 
 import asyncio
 import socket
+import sys
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import h11
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fdch.service.http.bodies import long_head
 from fdch.service.http.limits import ServiceLimits, Shares, network_of
 from fdch.service.http.problems import SECURITY_HEADERS, Problem, too_busy
 
@@ -190,14 +193,19 @@ class TimeoutProtocol(H11Protocol):
         self._watch_client()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP in the shape of all errors."""
-        hint = "Send HTTP/1.1, with a head of moderate length."
-        close = {"connection": "close"}
-        what = "the request is not understood."
-        reply = Problem(400, "bad_http", what, hint, close).response()
+        """Refuse what is no HTTP, or has no end, in the shape of all errors."""
+        error = sys.exception()  # uvicorn calls this where it handles one
+        if getattr(error, "error_status_hint", 400) == 431:
+            problem = long_head()
+        else:
+            close = {"connection": "close"}
+            what = "the request is not understood."
+            problem = Problem(400, "bad_http", what, "Send HTTP/1.1.", close)
+        reply = problem.response()
         headers = [*reply.raw_headers, *SECURITY_HEADERS]
+        reason = HTTPStatus(reply.status_code).phrase.encode()
         for event in (
-            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Response(status_code=reply.status_code, headers=headers, reason=reason),
             h11.Data(data=bytes(reply.body)),
             h11.EndOfMessage(),
         ):

@@ -131,7 +131,7 @@ class BoundedPool:
         if not self._places.acquire(blocking=False):
             raise too_busy("too many pictures and items are being read.")
         done = self._pool.submit(work, *args, **named)
-        # taken until the thread is free, even where nobody waits any more
+        # taken until the thread is free, even if the request was cancelled
         done.add_done_callback(lambda _: self._places.release())
         return await asyncio.wrap_future(done)
 

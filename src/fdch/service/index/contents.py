@@ -99,6 +99,7 @@ class About:
             "model": index.fingerprint,
             "method": index.model.name,
             **self._contents.get(),
+            "has_words": not index.store.words_obstacle(),
             "has_probability": index.model.calibration is not None,
             "can_write": self._can_write,
             "version": fdch.__version__,
@@ -119,27 +120,27 @@ class About:
 
     def _find_contents(self) -> dict[str, Any]:
         found = self._index.store.contents(_MAX_LABELS)
+        columns = {"columns": [_column(name, found) for name in found.columns]}
         if found.uncounted is not None:
-            unknown = dict.fromkeys(("kinds", "labels", "label_count", "columns"))
-            return {**unknown, "uncounted": found.uncounted}
+            unknown = dict.fromkeys(("kinds", "labels", "label_count"))
+            return {**unknown, **columns, "uncounted": found.uncounted}
         labels = found.facets.get(LABEL, ())
-        others = [name for name in found.facets if name != LABEL]
         return {
             "kinds": dict(found.kinds),
             "labels": [{"name": str(name), "count": count} for name, count in labels],
             "label_count": found.distinct.get(LABEL, 0),
-            "columns": [_column(name, found) for name in others],
+            **columns,
             "uncounted": None,
         }
 
 
 def _column(name: str, found: Contents) -> dict[str, Any]:
     low, high = found.extremes.get(name, (None, None))
-    values, facts = found.facets[name][:_MAX_VALUES], found.columns[name]
+    values, facts = found.facets.get(name, ())[:_MAX_VALUES], found.columns[name]
     return {
         "name": name,
         "values": [{"value": value, "count": count} for value, count in values],
-        "value_count": found.distinct[name],
+        "value_count": found.distinct.get(name),
         "numeric": low is not None,
         "type": facts.type,
         "counts": dict(facts.counts),

@@ -138,7 +138,7 @@ class CurrentIndex:
         ) or await self._await_switch(before)
 
     async def switch(self) -> bool:
-        """Serve the index that is in the place of this one; say whether there is one.
+        """Serve the index that replaced this one; return whether there is one.
 
         Requests that run end on the index before, which is closed after them.
 
@@ -177,7 +177,7 @@ class CurrentIndex:
         return await work()
 
     async def _await_switch(self, before: Index) -> bool:
-        """Wait a while for another index in the place of one that is gone."""
+        """Wait a while for an index to replace one that is gone."""
         loop = asyncio.get_running_loop()
         end = loop.time() + WAIT_SECONDS
         while self.index is before:

@@ -254,7 +254,7 @@ def _used_bytes(folder: Path | None) -> int:
 
 def _over_quota(used: int, quota: int) -> Problem:
     message = f"uploaded pictures take {used:,} of the {quota:,} bytes they may take."
-    hint = "Remove items with uploaded pictures, or ask for a larger --upload-quota."
+    hint = "Remove items with uploaded pictures, or request a larger --upload-quota."
     return Problem(507, "quota_full", message, hint)
 
 

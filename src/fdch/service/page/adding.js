@@ -49,7 +49,7 @@ export function form(index, actions) {
         said.replaceChildren(...await submit());
       } catch (problem) {
         said.className = "wrong";
-        said.replaceChildren(tell(problem));
+        said.replaceChildren(describe(problem));
       }
       send.disabled = false;
     },
@@ -86,7 +86,7 @@ async function isThere(id) {
   }
 }
 
-function tell(problem) {
+function describe(problem) {
   if (!(problem instanceof service.Problem)) throw problem;
   if ([401, 403].includes(problem.status)) return "This needs a write token; the one given does not allow it.";
   if (["bad_id", "invalid", "bad_request"].includes(problem.code)) return `${problem.message} ${problem.hint}`.trim();

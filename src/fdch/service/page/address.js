@@ -6,7 +6,7 @@ export const MOST = 1000;
 export const INDEX = new URLSearchParams(location.search).get("index") ?? "";
 
 export function empty() {
-  return { view: "search", text: "", like: [], unlike: [], picture: false, where: [], least: 0, sort: "", k: PAGE, item: "" };
+  return { view: "search", text: "", like: [], unlike: [], picture: false, where: [], least: 0, onlyWords: false, grouped: false, sort: "", k: PAGE, item: "" };
 }
 
 export function read(search) {
@@ -21,61 +21,70 @@ export function read(search) {
     picture: given.has("picture"),
     where: given.getAll("where").filter(Boolean),
     least: least >= 0 && least <= 1 ? least : 0,
+    onlyWords: given.get("match") === "words",
+    grouped: given.has("grouped"),
     sort: given.get("sort") ?? "",
     k: k >= 1 && k <= MOST ? k : PAGE,
     item: given.get("item") ?? "",
   };
 }
 
-export function write(asked) {
+export function write(params) {
   const given = new URLSearchParams();
   if (INDEX) given.set("index", INDEX);
-  if (asked.view === "index") given.set("view", "index");
-  if (asked.text) given.set("q", asked.text);
-  for (const id of asked.like) given.append("like", id);
-  for (const id of asked.unlike) given.append("unlike", id);
-  if (asked.picture) given.set("picture", "");
-  for (const condition of asked.where) given.append("where", condition);
-  if (asked.least > 0) given.set("min", String(asked.least));
-  if (asked.sort) given.set("sort", asked.sort);
-  if (asked.k !== PAGE) given.set("k", String(asked.k));
-  if (asked.item) given.set("item", asked.item);
+  if (params.view === "index") given.set("view", "index");
+  if (params.text) given.set("q", params.text);
+  for (const id of params.like) given.append("like", id);
+  for (const id of params.unlike) given.append("unlike", id);
+  if (params.picture) given.set("picture", "");
+  for (const condition of params.where) given.append("where", condition);
+  if (params.least > 0) given.set("min", String(params.least));
+  if (params.onlyWords) given.set("match", "words");
+  if (params.grouped) given.set("grouped", "");
+  if (params.sort) given.set("sort", params.sort);
+  if (params.k !== PAGE) given.set("k", String(params.k));
+  if (params.item) given.set("item", params.item);
   const written = given.toString();
   return written ? `/?${written}` : "/";
 }
 
-export function hasQuery(asked) {
-  return Boolean(asked.text.trim() || asked.like.length || asked.picture);
+export function hasQuery(params) {
+  return Boolean(params.text.trim() || params.like.length || params.picture);
 }
 
 // The one item that is searched with alone, or nothing.
-export function onlyItem(asked) {
-  const isAlone = asked.like.length === 1 && !asked.text && !asked.picture && !asked.unlike.length;
-  return isAlone ? asked.like[0] : "";
+export function onlyItem(params) {
+  const isAlone = params.like.length === 1 && !params.text && !params.picture && !params.unlike.length;
+  return isAlone ? params.like[0] : "";
 }
 
 // Two addresses with the same query differ in how much they show of its results.
-export function queryOf(asked) {
-  return write({ ...asked, k: PAGE, item: "", view: "search" });
+export function queryOf(params) {
+  return write({ ...params, k: PAGE, item: "", view: "search" });
 }
 
 // Two addresses that differ in this alone show the same results.
-export function withoutItem(asked) {
-  return write({ ...asked, item: "", view: "search" });
+export function withoutItem(params) {
+  return write({ ...params, item: "", view: "search" });
 }
 
 const AVOIDED = /(?<!\S)-([\p{L}\p{N}_]\S*)/gu;
 
 // A word with a hyphen before it is one to avoid, unless it stands in double quotes.
-export function partsOf(asked) {
-  const avoid = [...asked.text.matchAll(AVOIDED)].map((found) => found[1]);
-  const text = avoid.length ? asked.text.replaceAll(AVOIDED, "").split(/\s+/).filter(Boolean).join(" ") : asked.text;
-  const parts = { like: asked.like, unlike: asked.unlike, avoid };
+export function partsOf(params) {
+  const avoid = [...params.text.matchAll(AVOIDED)].map((found) => found[1]);
+  const text = avoid.length ? params.text.replaceAll(AVOIDED, "").split(/\s+/).filter(Boolean).join(" ") : params.text;
+  const parts = { like: params.like, unlike: params.unlike, avoid };
   return text ? { text, ...parts } : parts;
 }
 
+// Whether items can be found by words alone.
+export function canMatch(params, index) {
+  return Boolean(index.has_words && partsOf(params).text);
+}
+
 // Nobody knows how probable results of several parts are.
-export function areSeveral(asked) {
-  const { text, like, unlike, avoid } = partsOf(asked);
-  return (text ? 1 : 0) + (asked.picture ? 1 : 0) + like.length + unlike.length + avoid.length > 1;
+export function areSeveral(params) {
+  const { text, like, unlike, avoid } = partsOf(params);
+  return (text ? 1 : 0) + (params.picture ? 1 : 0) + like.length + unlike.length + avoid.length > 1;
 }

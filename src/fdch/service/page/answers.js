@@ -6,15 +6,15 @@ import * as results from "/static/results.js";
 import * as states from "/static/states.js";
 import * as words from "/static/words.js";
 
-export function heading(asked) {
-  const text = `“${words.short(asked.text)}”`;
-  if (asked.picture) return asked.text ? `Your picture and ${text}` : "Like your picture";
-  if (asked.text) return text;
-  return asked.like.length > 1 ? "More like these" : "More like this";
+export function heading(params) {
+  const text = `“${words.short(params.text)}”`;
+  if (params.picture) return params.text ? `Your picture and ${text}` : "Like your picture";
+  if (params.text) return text;
+  return params.like.length > 1 ? "More like these" : "More like this";
 }
 
-export function wait(asked) {
-  find("heading").textContent = heading(asked);
+export function wait(params) {
+  find("heading").textContent = heading(params);
   find("summary").textContent = "Searching…";
   say("Searching");
   find("notes").replaceChildren();
@@ -23,20 +23,20 @@ export function wait(asked) {
 }
 
 // from: how many of the results are on show already
-// actions: open(id), like(id), mark(result, way), markOf(id), label(name), least(share), where(conditions), more(), clear()
-export function show(asked, index, reply, best, from, actions) {
+// actions: open(id), like(id), similar(id), mark(result, way), markOf(id), label(name), least(share), where(conditions), onlyWords(isSo), more(), clear()
+export function show(params, index, reply, best, from, actions) {
   const count = reply.results.length;
-  find("heading").textContent = heading(asked);
-  find("summary").textContent = count ? summary(asked, index, reply) : "";
+  find("heading").textContent = heading(params);
+  find("summary").textContent = count ? summary(params, index, reply) : "";
   const cards = results.cards(reply.results.slice(from), index.bits, {
-    ...actions, address: (id) => address.write({ ...asked, item: id }),
+    ...actions, address: (id) => address.write({ ...params, item: id }),
   });
   if (from) find("grid").append(...cards);
   else find("grid").replaceChildren(...cards);
-  const isFull = count === asked.k && count < Math.min(reply.facets?.items ?? index.items, address.MOST);
+  const isFull = count === params.k && count < Math.min(reply.facets?.items ?? index.items, address.MOST);
   find("more").replaceChildren(...(isFull ? [states.button("Show more", actions.more, "main")] : []));
-  find("notes").replaceChildren(...[...notes(reply), ...(count ? [] : [states.nothing(asked, best, actions)])]);
-  say(count ? `${words.counted(count, "result")} for ${heading(asked)}` : "Nothing was found");
+  find("notes").replaceChildren(...[...notes(reply), ...(count ? [] : [states.nothing(params, best, actions)])]);
+  say(count ? `${words.counted(count, "result")} for ${heading(params)}` : "Nothing was found");
 }
 
 export function showState(title, shown) {
@@ -62,20 +62,21 @@ export function say(text) {
   find("status").textContent = text;
 }
 
-function summary(asked, index, reply) {
+function summary(params, index, reply) {
   const count = reply.results.length;
-  const some = asked.sort ? `The first ${words.number(count)}` : `The ${words.number(count)} nearest`;
-  const many = count === asked.k ? some : words.counted(count, "result");
+  const some = params.sort ? `The first ${words.number(count)}` : `The ${words.number(count)} nearest`;
+  const many = count === params.k ? some : words.counted(count, "result");
   const items = reply.facets?.items ?? index.items;
-  const filtered = items < index.items ? " under the filters" : "";
-  return `${many} of ${words.counted(items, "item")}${filtered} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
+  const isMatched = reply.query?.match === "words";
+  const matched = isMatched ? " with these words" : "";
+  const filtered = params.where.length && items < index.items ? " under the filters" : "";
+  return `${many} of ${words.counted(items, "item")}${matched}${filtered} · ${Math.max(1, Math.round(reply.milliseconds))} ms`;
 }
 
 function notes(reply) {
-  const matched = new Set(reply.results.flatMap((result) => result.matched ?? []).map((match) => match.word));
   const readAs = Object.entries(reply.query?.read_as ?? {}).map(([word, known]) => `“${word}” as “${known}”`);
-  const unknown = (reply.query?.unknown_words ?? []).filter((word) => !matched.has(word)).map((word) => `“${word}”`);
+  const unknown = (reply.query?.unknown_words ?? []).map((word) => `“${word}”`);
   const listed = (start, named) => (named.length ? [`${start} ${words.short(named.join(", "), 400)}.`] : []);
-  const told = [...listed("Read", readAs), ...listed("Not known here and left out:", unknown), ...(reply.notes ?? []).map(words.sentence)];
-  return told.map((text) => build("p", { class: "note", dir: "auto" }, text));
+  const lines = [...listed("Read", readAs), ...listed("Not known here:", unknown), ...(reply.notes ?? []).map(words.sentence)];
+  return lines.map((text) => build("p", { class: "note", dir: "auto" }, text));
 }

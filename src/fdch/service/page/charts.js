@@ -1,4 +1,4 @@
-// Charts as SVG, each with a sentence that tells what it shows and its numbers.
+// Charts as SVG, each with a sentence that states what it shows and its numbers.
 
 import { build, draw } from "/static/build.js";
 import * as words from "/static/words.js";
@@ -14,7 +14,7 @@ export function figure(title, explanation, sentence, chart, head, rows, extra = 
   return build("figure", {},
     build("figcaption", {}, build("h2", {}, title), build("p", { class: "quiet" }, explanation)),
     chart, extra,
-    build("p", { class: "told" }, sentence),
+    build("p", { class: "chart-sentence" }, sentence),
     build("details", {}, build("summary", {}, "The numbers"),
       build("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title}: the numbers` },
         build("table", {},

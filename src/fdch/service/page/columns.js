@@ -6,7 +6,16 @@ import * as words from "/static/words.js";
 
 const KEPT = `fdch-columns ${INDEX}`;
 const LINK = /^https?:\/\/\S+$/i;
+const menu = find("show-columns");
 let chosen = read();
+
+menu.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || !menu.open) return;
+  event.preventDefault();
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
+document.addEventListener("click", (event) => { if (!menu.contains(event.target)) menu.open = false; });
 
 function read() {
   try {
@@ -34,9 +43,8 @@ export function cells(item) {
 // changed() draws the cells of all cards again.
 export function draw(index, changed) {
   const names = (index.columns ?? []).map(({ name }) => name);
-  const place = find("show-columns");
-  place.hidden = !names.length;
-  place.lastElementChild.replaceChildren(...names.map((name) => {
+  menu.hidden = !names.length;
+  menu.lastElementChild.replaceChildren(...names.map((name) => {
     const box = build("input", { type: "checkbox", name, checked: chosen.includes(name) });
     box.addEventListener("change", () => {
       chosen = box.checked ? [...chosen, name] : chosen.filter((each) => each !== name);

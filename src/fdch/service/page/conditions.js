@@ -67,7 +67,7 @@ export function has(where, column, value) {
   );
 }
 
-// Labels narrow: an item has all that are chosen. A column has one value: any of them.
+// Labels narrow: an item has all that are selected. A column has one value: any of them.
 export function toggle(where, column, value) {
   const text = String(value);
   const isChosen = (each) => each.column === column && ["=", "in"].includes(each.operator);
@@ -75,12 +75,12 @@ export function toggle(where, column, value) {
     if (!has(where, LABEL, text)) return [...where, write(LABEL, "=", [text])];
     return where.flatMap((condition) => {
       const each = parse(condition);
-      return isChosen(each) && each.values.includes(text) ? chosen(LABEL, without(each.values, text)) : [condition];
+      return isChosen(each) && each.values.includes(text) ? oneOf(LABEL, without(each.values, text)) : [condition];
     });
   }
   const before = where.map(parse).filter(isChosen).flatMap((each) => each.values);
   const after = before.includes(text) ? without(before, text) : [...before, text];
-  return [...where.filter((each) => !isChosen(parse(each))), ...chosen(column, after)];
+  return [...where.filter((each) => !isChosen(parse(each))), ...oneOf(column, after)];
 }
 
 function without(values, text) {
@@ -88,7 +88,7 @@ function without(values, text) {
 }
 
 // That a column has one of these values, as one condition, or none.
-function chosen(column, values) {
+function oneOf(column, values) {
   return values.length ? [write(column, values.length === 1 ? "=" : "in", values)] : [];
 }
 
@@ -100,7 +100,7 @@ export function bound(where, column, operator, value) {
   return value === "" ? others : [...others, write(column, operator, [value])];
 }
 
-export function tell(condition) {
+export function describe(condition) {
   const { column, operator, values } = parse(condition);
   const shown = values.map(words.value).join(" or ");
   if (column === LABEL && ["=", "in"].includes(operator)) return shown;

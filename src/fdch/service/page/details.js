@@ -17,7 +17,7 @@ let isShut = true;
 export function listen() {
   const dialog = find("details");
   dialog.addEventListener("cancel", (event) => { event.preventDefault(); close(); });
-  // a browser may close it without asking
+  // a browser may close it without a prompt
   dialog.addEventListener("close", () => { if (!isShut) close(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) close(); });
   dialog.addEventListener("keydown", (event) => {

@@ -17,27 +17,27 @@ let awayTimer = 0;
 
 export function show(problem) {
   loaded.forgetResults();
-  const told = inWords(problem);
-  if (query.asked.view === "index") showInIndex(told);
-  else if (!address.hasQuery(query.asked)) showAtStart(told);
+  const worded = inWords(problem);
+  if (query.params.view === "index") showInIndex(worded);
+  else if (!address.hasQuery(query.params)) showAtStart(worded);
   else {
-    showState(answers.heading(query.asked), states.problem(told, actions()));
-    waitWhileAway(told);
+    showState(answers.heading(query.params), states.problem(worded, actions()));
+    waitWhileAway(worded);
   }
-  answers.say(explain(told)[0]);
+  answers.say(explain(worded)[0]);
 }
 
 // A file that cannot be searched with: the results on show stay.
 export function refuse(problem) {
-  if (query.asked.view === "index" || !loaded.found) {
+  if (query.params.view === "index" || !loaded.found) {
     show(problem);
     return;
   }
-  const told = inWords(problem);
-  const shown = states.problem(told, { ...actions(), dropPicture: null });
+  const worded = inWords(problem);
+  const shown = states.problem(worded, { ...actions(), dropPicture: null });
   find("notes").replaceChildren(shown);
   shown.querySelector("h2").focus();
-  answers.say(explain(told)[0]);
+  answers.say(explain(worded)[0]);
 }
 
 export function showAtStart(problem) {
@@ -66,8 +66,8 @@ export function stopWaiting() {
 
 function actions() {
   return {
-    ask: query.ask, choose: query.choose, dropPicture: query.asked.picture && query.dropPicture, clear: query.clear, where: query.setWhere, again,
-    hasFilters: query.asked.where.length > 0, hasToken: service.hasToken(),
+    submit: query.submit, choose: query.choose, dropPicture: query.params.picture && query.dropPicture, clear: query.clear, where: query.setWhere, again,
+    hasFilters: query.params.where.length > 0, hasToken: service.hasToken(),
     token: (given) => { service.setToken(given); loaded.forgetResults(); query.again(); },
   };
 }

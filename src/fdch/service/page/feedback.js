@@ -24,7 +24,7 @@ export function mark(id, name, way) {
 }
 
 export function draw() {
-  const { text, picture, like, unlike } = query.asked;
+  const { text, picture, like, unlike } = query.params;
   const now = JSON.stringify([text, picture, like, unlike]);
   if (now !== drawn) marks = new Map([...like.map((id) => [id, "like"]), ...unlike.map((id) => [id, "unlike"])]);
   drawn = now;
@@ -32,10 +32,10 @@ export function draw() {
 }
 
 function drawBar() {
-  const { asked } = query;
-  const isChanged = ["like", "unlike"].some((way) => marked(way).join("\n") !== asked[way].join("\n"));
+  const { params } = query;
+  const isChanged = ["like", "unlike"].some((way) => marked(way).join("\n") !== params[way].join("\n"));
   const bar = find("marks");
-  bar.hidden = !isChanged && (!marks.size || onlyItem(asked) !== "");
+  bar.hidden = !isChanged && (!marks.size || onlyItem(params) !== "");
   for (const each of document.querySelectorAll(".mark-it")) {
     each.setAttribute("aria-pressed", String(markOf(each.dataset.id) === each.dataset.way));
   }
@@ -66,7 +66,7 @@ function chip(id, way) {
 }
 
 function remove(id) {
-  const isUsed = [...query.asked.like, ...query.asked.unlike].includes(id);
+  const isUsed = [...query.params.like, ...query.params.unlike].includes(id);
   marks.delete(id);
   if (isUsed) search();
   else drawBar();

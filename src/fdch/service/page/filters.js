@@ -1,7 +1,7 @@
 // Chips and ranges from what the index holds, for the conditions they stand for.
 
 import { build } from "/static/build.js";
-import { LABEL, bound, has, parse, tell, toggle } from "/static/conditions.js";
+import { LABEL, bound, has, parse, describe, toggle } from "/static/conditions.js";
 import * as words from "/static/words.js";
 
 const SHOWN = 8;
@@ -10,10 +10,10 @@ const opened = new Set();
 
 export function activeChips(where, change) {
   const chips = where.map((condition) => build("button", {
-    type: "button", class: "chip is-on", "aria-label": `Remove the filter ${words.short(tell(condition))}`,
-    title: words.short(tell(condition), 1000),
+    type: "button", class: "chip is-on", "aria-label": `Remove the filter ${words.short(describe(condition))}`,
+    title: words.short(describe(condition), 1000),
     onclick: () => change(where.filter((each) => each !== condition)),
-  }, build("span", { class: "what", dir: "auto" }, tell(condition)), build("span", { class: "cross", "aria-hidden": "true" }, "×")));
+  }, build("span", { class: "what", dir: "auto" }, describe(condition)), build("span", { class: "cross", "aria-hidden": "true" }, "×")));
   if (where.length > 1) {
     chips.push(build("button", { type: "button", class: "plain", onclick: () => change([]) }, "Remove all"));
   }
@@ -24,7 +24,7 @@ export function activeChips(where, change) {
 export function panel(index, where, change) {
   const groups = [];
   if (index.uncounted) {
-    groups.push(build("p", { class: "note" }, "Labels and values are not listed here: there are too many items to count them."));
+    groups.push(build("p", { class: "note" }, `Labels and values are not listed here: ${index.uncounted}`));
   }
   if (index.labels?.length) {
     const values = index.labels.map(({ name, count }) => ({ value: name, count }));
@@ -102,6 +102,12 @@ function rangeGroup(column, where, change) {
     build("h2", { id }, words.column(column.name)),
     build("div", { class: "bounds" },
       field(">=", "from", column.min), field("<=", "to", column.max)));
+}
+
+// Whether all items are results, or those alone whose texts have words of the query.
+export function wordsBox(isOn, change) {
+  const box = build("input", { id: "only-words", type: "checkbox", checked: isOn, onchange: () => change(box.checked) });
+  return build("div", { class: "group" }, build("label", {}, box, "Only texts with these words"));
 }
 
 // The slider of the least probability; change(least) while it moves.

@@ -10,7 +10,7 @@ import * as service from "/static/service.js";
 let leaving = ""; // the item whose dialog is being closed
 
 export async function draw() {
-  const wanted = query.asked.item;
+  const wanted = query.params.item;
   if (!wanted) {
     details.shut();
     focusCard(leaving);
@@ -26,7 +26,7 @@ export async function draw() {
     query.go({ item: "" }, { replace: true });
     return;
   }
-  if (query.asked.item !== wanted) return;
+  if (query.params.item !== wanted) return;
   details.open(item, loaded.index?.bits, at < 0 ? null : { at, of: list.length }, {
     like: query.like, label: query.addLabel, mark: feedback.mark, markOf: feedback.markOf,
     close: () => close(wanted),

@@ -13,14 +13,14 @@ import * as searching from "/static/searching.js";
 import * as views from "/static/views.js";
 
 function draw() {
-  const { asked } = query;
-  const isSearch = asked.view === "search";
-  const hasQuery = address.hasQuery(asked);
+  const { params } = query;
+  const isSearch = params.view === "search";
+  const hasQuery = address.hasQuery(params);
   find("search-view").hidden = !isSearch || !hasQuery;
   find("start-view").hidden = !isSearch || hasQuery;
   find("index-view").hidden = isSearch;
   for (const link of document.querySelectorAll(".views a")) {
-    if (link.dataset.view === asked.view) link.setAttribute("aria-current", "page");
+    if (link.dataset.view === params.view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   field.draw();
@@ -29,14 +29,14 @@ function draw() {
   if (!isSearch) views.drawIndex();
   else if (hasQuery) searching.draw();
   else views.drawStart();
-  document.title = titleOf(asked);
+  document.title = titleOf(params);
 }
 
-function titleOf(asked) {
-  if (asked.view === "index") return "The index · fdch";
-  if (asked.text) return `${asked.text} · fdch`;
-  if (asked.like.length) return `Like ${asked.like.join(", ")} · fdch`;
-  return asked.picture ? "Like a picture · fdch" : "Search · fdch";
+function titleOf(params) {
+  if (params.view === "index") return "The index · fdch";
+  if (params.text) return `${params.text} · fdch`;
+  if (params.like.length) return `Like ${params.like.join(", ")} · fdch`;
+  return params.picture ? "Like a picture · fdch" : "Search · fdch";
 }
 
 function listenToLinks() {
@@ -52,15 +52,15 @@ function listenToLinks() {
 
 find("search").addEventListener("submit", (event) => {
   event.preventDefault();
-  query.ask(find("words").value);
+  query.submit(find("words").value);
 });
 find("side-fold").open = matchMedia("(min-width: 56rem)").matches;
 listenToLinks();
 pictures.listen((file) => query.take(file, errors.refuse));
 details.listen();
-keys.listen(() => { if (address.hasQuery(query.asked)) query.clear(); });
+keys.listen(() => { if (address.hasQuery(query.params)) query.clear(); });
 colours.listen();
 query.listen(draw);
 query.read();
 draw();
-if (query.asked.view === "search" && !address.hasQuery(query.asked)) find("words").focus();
+if (query.params.view === "search" && !address.hasQuery(query.params)) find("words").focus();

@@ -60,9 +60,9 @@ function balance(known) {
   const stuck = known.balance.filter((share) => share === 0 || share === 1).length;
   const even = known.balance.filter((share) => Math.abs(share - 0.5) <= EVEN).length;
   const sentence = `${even} of ${words.counted(known.bits, "bit")} are used evenly (30% to 70% ones)${
-    stuck ? `; ${words.counted(stuck, "bit")} never ${stuck === 1 ? "changes" : "change"} and ${stuck === 1 ? "tells" : "tell"} nothing.` : "; none is the same for all."}`;
+    stuck ? `; ${words.counted(stuck, "bit")} never ${stuck === 1 ? "changes" : "change"} and ${stuck === 1 ? "carries" : "carry"} no information.` : "; none is the same for all."}`;
   return figure("How evenly the bits are used",
-    "A bit that is one for half of the items tells most. Bars show how far each bit leans.",
+    "A bit that is one for half of the items is most informative. Bars show how far each bit leans.",
     sentence, balanceChart(known.balance, sentence), ["Bit", "Ones"],
     known.balance.map((share, bit) => [String(bit + 1), words.percent(share)]));
 }
@@ -82,7 +82,7 @@ function distances(known) {
     ? `Two items that share a label differ in ${mean(known.distances_alike).toFixed(1)} of ${known.bits} bits on average, two that share none in ${mean(known.distances_unlike).toFixed(1)}.`
     : `Two random items differ in ${mean(known.distances).toFixed(1)} of ${known.bits} bits on average.`;
   return figure("Distances between random items",
-    "In how many bits two items differ. The further apart the two hills, the better the codes tell what belongs together.",
+    "In how many bits two items differ. The further apart the two hills, the better the codes separate what belongs together.",
     sentence, distanceChart(series, known.bits, sentence),
     ["Bits apart", ...series.map((each) => each.name)],
     known.distances.map((_, distance) => [String(distance),

@@ -7,7 +7,7 @@ import * as loaded from "/static/loaded.js";
 import * as pictures from "/static/picture.js";
 import * as scrolling from "/static/scrolling.js";
 
-export let asked = address.empty();
+export let params = address.empty();
 export let picture = null; // the picture searched with, and its address for showing it
 export let lastChange = "";
 const UNMARKED = { like: [], unlike: [] }; // another query has no marks yet
@@ -21,9 +21,9 @@ export function listen(given) {
 }
 
 export function read() {
-  asked = address.read(location.search);
+  params = address.read(location.search);
   const kept = history.state?.picture;
-  picture = asked.picture && kept ? { content: pictures.fromAddress(kept), address: kept } : null;
+  picture = params.picture && kept ? { content: pictures.fromAddress(kept), address: kept } : null;
   lastChange = "";
 }
 
@@ -33,18 +33,18 @@ export function again() {
 
 export function go(changes, { replace = false, because = "" } = {}) {
   scrolling.keep();
-  const before = asked;
-  asked = { ...asked, ...changes };
-  if (!asked.picture) picture = null;
-  const written = address.write(asked);
-  const isSame = written === location.pathname + location.search && !asked.picture;
+  const before = params;
+  params = { ...params, ...changes };
+  if (!params.picture) picture = null;
+  const written = address.write(params);
+  const isSame = written === location.pathname + location.search && !params.picture;
   const isNew = !replace && !isSame;
   const isOther = isNew
-    && (before.view !== asked.view || address.withoutItem(before) !== address.withoutItem(asked));
+    && (before.view !== params.view || address.withoutItem(before) !== address.withoutItem(params));
   const kept = {
     picture: picture?.address ?? null,
     // whether an item on show was opened here, so that going back closes it
-    opened: asked.item !== "" && (because === "open" || (!isNew && Boolean(history.state?.opened))),
+    opened: params.item !== "" && (because === "open" || (!isNew && Boolean(history.state?.opened))),
     top: isOther ? 0 : Math.round(window.scrollY),
   };
   if (isOther) scrolling.wantTop();
@@ -58,9 +58,9 @@ export function go(changes, { replace = false, because = "" } = {}) {
   draw();
 }
 
-export function ask(text) {
+export function submit(text) {
   const trimmed = text.trim();
-  if (!trimmed && !asked.picture) {
+  if (!trimmed && !params.picture) {
     clear();
     return;
   }
@@ -71,8 +71,13 @@ export function like(id) {
   go(likeOne(id));
 }
 
+// Near-duplicates that stood under one result are shown one by one.
+export function likeUngrouped(id) {
+  go({ ...likeOne(id), grouped: false });
+}
+
 export function likeAddress(id) {
-  return address.write({ ...asked, ...likeOne(id) });
+  return address.write({ ...params, ...likeOne(id) });
 }
 
 function likeOne(id) {
@@ -84,12 +89,16 @@ export function setWhere(where) {
 }
 
 export function addLabel(label) {
-  const has = conditions.has(asked.where, conditions.LABEL, label);
-  go({ ...typed(), item: "", k: address.PAGE, where: has ? asked.where : conditions.toggle(asked.where, conditions.LABEL, label) });
+  const has = conditions.has(params.where, conditions.LABEL, label);
+  go({ ...typed(), item: "", k: address.PAGE, where: has ? params.where : conditions.toggle(params.where, conditions.LABEL, label) });
 }
 
 export function setLeast(least) {
   go({ ...typed(), least, k: address.PAGE }, { replace: lastChange === "least", because: "least" });
+}
+
+export function setOnlyWords(onlyWords) {
+  go({ ...typed(), onlyWords, item: "", k: address.PAGE });
 }
 
 export function refine(liked, unliked) {
@@ -100,14 +109,18 @@ export function setSort(sort) {
   go({ ...typed(), sort, item: "", k: address.PAGE });
 }
 
+export function setGrouped(grouped) {
+  go({ ...typed(), grouped, item: "", k: address.PAGE });
+}
+
 export function showMore() {
-  go({ k: Math.min(address.MOST, 2 * asked.k) }, { replace: true, because: "more" });
+  go({ k: Math.min(address.MOST, 2 * params.k) }, { replace: true, because: "more" });
 }
 
 // Words that were typed and not sent are meant all the same.
 function typed() {
   const text = find("words").value.trim();
-  return text && text !== asked.text.trim() ? { text, ...UNMARKED } : {};
+  return text && text !== params.text.trim() ? { text, ...UNMARKED } : {};
 }
 
 export function clear() {
@@ -117,7 +130,7 @@ export function clear() {
 }
 
 export function dropPicture() {
-  if (asked.text || asked.like.length) go({ picture: false, item: "", k: address.PAGE });
+  if (params.text || params.like.length) go({ picture: false, item: "", k: address.PAGE });
   else clear();
 }
 
@@ -127,7 +140,7 @@ export function choose() {
 
 // Searches with a picture and the words beside it; calls fail(problem), unless the query has changed by then.
 export async function take(file, fail) {
-  const seen = asked;
+  const seen = params;
   try {
     const prepared = await pictures.prepare(file);
     const shown = await pictures.toAddress(prepared);
@@ -135,6 +148,6 @@ export async function take(file, fail) {
     loaded.forgetResults();
     go({ view: "search", text: find("words").value.trim(), ...UNMARKED, picture: true, item: "", k: address.PAGE });
   } catch (problem) {
-    if (seen === asked) fail(problem);
+    if (seen === params) fail(problem);
   }
 }

@@ -8,7 +8,7 @@ import * as words from "/static/words.js";
 const LABELS = 4;
 const SIZE = 480;
 
-// actions: address(id), open(id), like(id), label(name), mark(id, name, way), markOf(id)
+// actions: address(id), open(id), like(id), similar(id), label(name), mark(id, name, way), markOf(id)
 export function cards(results, bits, actions) {
   return results.map((result) => card(result, bits, actions));
 }
@@ -39,6 +39,10 @@ function card(result, bits, actions) {
       result.image && result.text && build("p", { class: "text", dir: "auto", title: words.short(result.text, 1000) }, marked(result.text, result.matched)),
       cells(result),
       probability(result),
+      result.similar?.length > 0 && build("button", {
+        type: "button", class: "plain similar", "aria-label": `${words.number(result.similar.length)} similar to ${words.short(name)}`,
+        title: "Show them", onclick: () => actions.similar(result.id),
+      }, `${words.number(result.similar.length)} similar`),
       labels(result, actions),
       build("div", { class: "row" },
         build("button", {

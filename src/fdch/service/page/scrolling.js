@@ -1,7 +1,7 @@
 // How far down the page someone is, kept with each entry of the browser's history:
 // results come late, so that the browser itself would look for the place too early.
 
-const SETTLED_MS = 100;
+const PAUSE_MS = 100;
 let wanted = null; // where to scroll once the view is drawn
 let timer = 0;
 
@@ -10,7 +10,7 @@ export function listen() {
   wanted = history.state?.top ?? null;
   window.addEventListener("scroll", () => {
     clearTimeout(timer);
-    timer = setTimeout(keep, SETTLED_MS);
+    timer = setTimeout(keep, PAUSE_MS);
   }, { passive: true });
   window.addEventListener("pagehide", keep);
   window.addEventListener("popstate", () => {

@@ -15,6 +15,7 @@ import * as side from "/static/side.js";
 import * as sorting from "/static/sorting.js";
 import * as states from "/static/states.js";
 
+const SAME = 16; // one bit of so many may differ between near-duplicates
 const PATIENT_MS = 120; // quicker answers come without a sign of waiting
 let running = null; // what stops the search under way
 let isWaiting = false; // the results on show are about to be replaced
@@ -24,11 +25,12 @@ export function stop() {
 }
 
 export async function draw() {
-  const { asked, picture, lastChange } = query;
-  const key = address.queryOf(asked) + (picture?.address ?? "");
+  const { params, picture, lastChange } = query;
+  const key = address.queryOf(params) + (picture?.address ?? "");
   const before = loaded.found?.key === key && !isWaiting ? loaded.found : null;
-  if (before?.k === asked.k) {
+  if (before?.k === params.k) {
     drawSide(false);
+    side.count(loaded.index, before.reply.facets);
     scrolling.restore();
     item.draw();
     return;
@@ -36,22 +38,22 @@ export async function draw() {
   const stopper = new AbortController();
   running = stopper;
   find("grid").setAttribute("aria-busy", "true");
-  const timer = setTimeout(() => { isWaiting = true; answers.wait(asked); }, PATIENT_MS);
+  const timer = setTimeout(() => { isWaiting = true; answers.wait(params); }, PATIENT_MS);
   try {
     await loaded.learnIndex();
     if (stopper.signal.aborted) return;
     drawSide(lastChange === "least");
-    if (asked.picture && !picture) {
+    if (params.picture && !picture) {
       loaded.forgetResults();
-      errors.showState("With a picture", states.lostPicture({ choose: query.choose, clear: query.clear, drop: asked.text && query.dropPicture }));
+      errors.showState("With a picture", states.lostPicture({ choose: query.choose, clear: query.clear, drop: params.text && query.dropPicture }));
       return;
     }
-    const reply = before?.k < asked.k
-      ? await searchOn(before, asked, stopper.signal)
-      : await search(asked, stopper.signal);
-    const best = reply.results.length ? null : await bestOf(asked, stopper.signal);
+    const reply = before?.k < params.k
+      ? await searchOn(before, params, stopper.signal)
+      : await search(params, stopper.signal);
+    const best = reply.results.length ? null : await bestOf(params, stopper.signal);
     if (stopper.signal.aborted) return;
-    show(key, reply, best, before?.k < asked.k ? before.reply.results.length : 0);
+    show(key, reply, best, before?.k < params.k ? before.reply.results.length : 0);
   } catch (problem) {
     if (problem.name !== "AbortError") errors.show(problem);
   } finally {
@@ -66,11 +68,11 @@ export async function draw() {
 // from: how many of the results are on show already
 function show(key, reply, best, from) {
   const isFirst = loaded.found === null;
-  loaded.keepResults(key, query.asked.k, reply);
-  side.count(query.asked, reply.facets);
-  answers.show(query.asked, loaded.index, reply, best, from, {
+  loaded.keepResults(key, query.params.k, reply);
+  side.count(loaded.index, reply.facets);
+  answers.show(query.params, loaded.index, reply, best, from, {
     mark: feedback.mark, markOf: feedback.markOf,
-    like: query.like, clear: query.clear, label: query.addLabel, least: query.setLeast, where: query.setWhere,
+    like: query.like, similar: query.likeUngrouped, clear: query.clear, label: query.addLabel, least: query.setLeast, where: query.setWhere, onlyWords: query.setOnlyWords,
     open: (id) => query.go({ item: id }, { because: "open" }),
     more: () => { answers.focusWhenThere(reply.results.length); query.showMore(); },
   });
@@ -83,8 +85,10 @@ function show(key, reply, best, from) {
 function drawSide(isSliding) {
   feedback.draw();
   columns.draw(loaded.index, drawCells);
-  sorting.draw(loaded.index, query.asked.sort, query.setSort);
-  side.draw(loaded.index, query.asked, isSliding, loaded.found?.reply.facets, { where: query.setWhere, least: query.setLeast });
+  sorting.draw(loaded.index, query.params, { sort: query.setSort, group: query.setGrouped });
+  side.draw(loaded.index, query.params, isSliding, loaded.found?.reply.facets, {
+    where: query.setWhere, least: query.setLeast, onlyWords: query.setOnlyWords,
+  });
 }
 
 function drawCells() {
@@ -98,6 +102,8 @@ function drawCells() {
 function search(wanted, signal) {
   const options = { ...address.partsOf(wanted), k: wanted.k, where: wanted.where, facets: true };
   if (wanted.offset) Object.assign(options, { offset: wanted.offset, facets: false });
+  if (wanted.onlyWords && address.canMatch(wanted, loaded.index)) options.match = "words";
+  if (wanted.grouped) options.group = Math.max(1, Math.round(loaded.index.bits / SAME));
   if (wanted.sort) options.sort = wanted.sort;
   if (wanted.least > 0 && loaded.index.has_probability && !address.areSeveral(wanted)) options.min_probability = wanted.least;
   if (wanted.picture) return service.searchPicture(query.picture.content, options, signal);

@@ -31,15 +31,15 @@ export function hasToken() {
   return token !== "";
 }
 
-// asked: the parts of the query, and how to search
-export function search(asked, signal) {
-  return call(`${BASE}/search`, json(asked), signal);
+// params: the parts of the query, and how to search
+export function search(params, signal) {
+  return call(`${BASE}/search`, json(params), signal);
 }
 
-export function searchPicture(picture, asked, signal) {
+export function searchPicture(picture, params, signal) {
   const form = new FormData();
   form.append("image", picture, "picture");
-  for (const [name, value] of Object.entries(asked)) {
+  for (const [name, value] of Object.entries(params)) {
     for (const each of Array.isArray(value) ? value : [value]) form.append(name, String(each));
   }
   return call(`${BASE}/search/image`, { method: "POST", body: form }, signal);

@@ -1,4 +1,4 @@
-// The order of results: best first, or by a column of the index.
+// The order of results: best first, or by a column of the index; near-duplicates once.
 
 import { build, find } from "/static/build.js";
 import * as words from "/static/words.js";
@@ -10,8 +10,8 @@ const ENDS = {
   text: ["A to Z", "Z to A"],
 };
 
-// change(sort) is called with the column, "-" before it for the largest first.
-export function draw(index, sort, change) {
+// actions: sort(column), with "-" before it for the largest first; group(isSo)
+export function draw(index, { sort, grouped }, actions) {
   const columns = index.columns ?? [];
   const options = [["", "best first"], ...columns.flatMap(both)];
   // a link may name a column that is not listed
@@ -19,8 +19,11 @@ export function draw(index, sort, change) {
   const select = find("sort");
   select.replaceChildren(...options.map(([value, text]) => build("option", { value }, words.short(text, 60))));
   select.value = sort;
-  select.onchange = () => change(select.value);
+  select.onchange = () => actions.sort(select.value);
   find("sort-by").hidden = options.length === 1;
+  const box = find("grouped");
+  box.checked = grouped;
+  box.onchange = () => actions.group(box.checked);
 }
 
 function both({ name, type }) {

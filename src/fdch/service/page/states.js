@@ -25,7 +25,7 @@ export function button(text, act, look = "chip") {
   return build("button", { type: "button", class: look, onclick: act }, text);
 }
 
-// actions: ask(text), choose(), dropPicture(), again(), token(given), clear(), where(conditions)
+// actions: submit(text), choose(), dropPicture(), again(), token(given), clear(), where(conditions)
 export function problem(error, actions) {
   const [heading, ...body] = explain(error);
   if (passes(error)) {
@@ -35,7 +35,7 @@ export function problem(error, actions) {
   if (error.suggestions.length) {
     return state("No word of this is known here",
       "The model behind this index learned its words from its own texts. Perhaps one of these helps:",
-      error.suggestions.map((word) => button(word, () => actions.ask(word))));
+      error.suggestions.map((word) => button(word, () => actions.submit(word))));
   }
   if (OF_PICTURES.includes(error.code)) {
     return state(heading, body, [button("Choose another picture", actions.choose, "main"),
@@ -61,7 +61,7 @@ function tokenForm(actions) {
     wrong.textContent = "This is no token: tokens have letters from A to Z, digits and the signs ._~+/=- only.";
     field.select();
   };
-  return state("This service asks for a token",
+  return state("This service requires a token",
     ["Whoever runs it can give you one. It is kept until you close this tab.",
       build("form", {
         class: "token", onsubmit: (event) => { event.preventDefault(); use(field.value.trim()); },
@@ -70,17 +70,21 @@ function tokenForm(actions) {
       wrong]);
 }
 
-export function nothing(asked, best, actions) {
-  if (asked.least > 0 && best !== null) {
+export function nothing(params, best, actions) {
+  if (params.least > 0 && best !== null) {
     const lower = Math.floor(20 * best) / 20;
-    const most = `Nothing matches with ${words.percent(asked.least)} or more. The best match has ${words.percent(best)}.`;
+    const most = `Nothing matches with ${words.percent(params.least)} or more. The best match has ${words.percent(best)}.`;
     return state("Nothing is that sure", most, [
-      lower > 0 && lower < asked.least
+      lower > 0 && lower < params.least
         && button(`Show results from ${words.percent(lower)}`, () => actions.least(lower), "main"),
       button("Show everything", () => actions.least(0)),
     ].filter(Boolean));
   }
-  if (asked.where.length) {
+  if (params.onlyWords) {
+    return state("No text has these words", params.where.length ? "At least none under the filters." : "Others may mean the same.",
+      [button("Search by meaning, too", () => actions.onlyWords(false), "main")]);
+  }
+  if (params.where.length) {
     return state("Nothing has all of these filters", "No item of the index fulfils all of them at once.",
       [button("Remove the filters", () => actions.where([]), "main")]);
   }

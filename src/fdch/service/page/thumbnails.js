@@ -1,5 +1,5 @@
 // Pictures that a token has to go along for: fetched when they come near the
-// screen, a few at a time, and again after the wait that the service asks for.
+// screen, a few at a time, and again after the wait that the service requests.
 
 const AT_A_TIME = 6;
 const TRIES = 6;
@@ -41,18 +41,18 @@ function work() {
   }
 }
 
-async function load(asked) {
+async function load(entry) {
   try {
-    const reply = await addresses.get(asked.image)();
-    if (BUSY.includes(reply.status) && asked.tries + 1 < TRIES) {
+    const reply = await addresses.get(entry.image)();
+    if (BUSY.includes(reply.status) && entry.tries + 1 < TRIES) {
       restUntil = Date.now() + 1000 * (Number(reply.headers.get("Retry-After")) || 1);
-      waiting.unshift({ ...asked, tries: asked.tries + 1 });
+      waiting.unshift({ ...entry, tries: entry.tries + 1 });
       return;
     }
     if (!reply.ok) throw new Error("no picture");
-    draw(asked.image, await reply.blob());
+    draw(entry.image, await reply.blob());
   } catch {
-    asked.image.dispatchEvent(new Event("error"));
+    entry.image.dispatchEvent(new Event("error"));
   }
 }
 

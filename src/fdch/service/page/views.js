@@ -20,7 +20,7 @@ export async function drawStart() {
   details.shut();
   try {
     await loaded.learnIndex();
-    if (address.hasQuery(query.asked) || query.asked.view !== "search") return;
+    if (address.hasQuery(query.params) || query.params.view !== "search") return;
     if (view.firstElementChild !== shown) return;
     view.replaceChildren(...start());
     shown = view.firstElementChild;
@@ -41,7 +41,7 @@ export async function drawIndex() {
   loaded.forgetIndex(); // it may have grown since
   try {
     await Promise.all([loaded.learnIndex(), loaded.learnOverview()]);
-    if (query.asked.view !== "index") return;
+    if (query.params.view !== "index") return;
     view.replaceChildren(...indexView.content(loaded.index, loaded.overview, { ...query, added }));
     scrolling.restore();
     answers.say("The index is shown.");

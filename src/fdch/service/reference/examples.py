@@ -95,7 +95,7 @@ def _bodies(known: Examples) -> dict[str, dict[str, Any]]:
     return {
         _SEARCH: {
             "words": {"text": text, "k": 5},
-            "near": {"text": word, "radius": 12, "rerank": True},
+            "near": {"text": word, "radius": 12, "k": 5, "rerank": True},
             "several": {"texts": words, "k": 2},
             **searches,
         },

@@ -33,6 +33,7 @@ _STATUSES = {
     421: "The service is not called by that name.",
     422: "A value is not as expected.",
     429: "Too many requests; see Retry-After.",
+    431: "The address and the headers are too long.",
     503: "Too busy, or not ready; see Retry-After.",
     507: "The disk is full.",
 }

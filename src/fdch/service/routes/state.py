@@ -58,7 +58,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
             return replies.ok({"switched": await service.reload()})
         except FdchError as problem:
             _log.error("%s", problem)
-            message = "what is in the place of the index cannot be served."
+            message = "the index that replaced this one cannot be served."
             hint = "The log says why; the index that was served is served still."
             raise Problem(409, "not_switched", message, hint) from None
 

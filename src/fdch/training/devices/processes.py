@@ -29,20 +29,14 @@ BETWEEN_LOOKS = 0.1  # seconds
 
 @dataclass
 class Group:
-    """The processes of a training, as one of them sees them.
+    """The processes of a training, as one of them sees them."""
 
-    Args:
-        rank: This process's number, from 0.
-        count: How many there are.
-        store: Small values that all of them see; torchrun keeps it.
-        turns: Numbers of the blocks that the first process goes through first.
-        ending: Taken for good by the thread that ends this process.
-    """
-
-    rank: int
-    count: int
+    rank: int  # this process's number, from 0
+    count: int  # of processes
     store: Any  # torch's Store, which some builds of torch lack
+    # numbers of the blocks that the first process goes through first
     turns: Iterator[int] = field(default_factory=itertools.count)
+    # taken for good by the thread that ends this process
     ending: threading.Lock = field(default_factory=threading.Lock)
 
     def wait_for(self, *keys: str) -> None:
@@ -90,14 +84,9 @@ _joins = itertools.count()
 def join_processes(device: str, timeout: timedelta = TIMEOUT) -> Iterator[str]:
     """Share training inside a block with all processes that torchrun has started.
 
-    Whatever ends the block early, only one of the processes reports it.
-
-    Args:
-        device: "auto", or a torch device such as "cpu" or "cuda".
-        timeout: How long to wait for other processes in the middle of a batch.
-
-    Yields:
-        The device of this process; without torchrun the one given.
+    Yields the device of this process; without torchrun the one given. Other processes
+    are waited for in the middle of a batch until the timeout. Whatever ends the block
+    early, only one of the processes reports it.
     """
     global _group
     if not dist.is_torchelastic_launched() or os.environ["WORLD_SIZE"] == "1":

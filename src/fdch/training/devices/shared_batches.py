@@ -22,11 +22,10 @@ from fdch.training.randomness import derive_seed
 
 
 def own_share(items: int) -> Share | None:
-    """Choose this process's rows of a batch; None for all.
+    """Choose this process's rows of a batch of so many; None for all.
 
-    Args:
-        items: Rows of the batch. Of fewer than there are processes each computes
-            all, because not every network runs on nothing.
+    Of fewer items than there are processes each computes all, because not every network
+    runs on nothing.
     """
     group = current_group()
     if group is None or items < group.count:
@@ -45,15 +44,10 @@ def share_bounds(items: int, count: int) -> list[int]:
 
 
 def gather_rows(outputs: Tensor) -> Tensor:
-    """Complete the outputs of a share to those of the whole batch.
+    """Complete a share's outputs, (rows, bits), to those of the whole batch, in order.
 
-    Args:
-        outputs: Of the rows that this process has computed, (rows, bits).
-
-    Returns:
-        Outputs of all rows of the batch, in order, (items, bits). Gradients reach
-        this process's rows, multiplied by the number of processes, as
-        `average_gradients` divides by it.
+    Gradients reach this process's rows, multiplied by the number of processes, as
+    `average_gradients` divides by it.
     """
     group, share = current_group(), current_share()
     if group is None or share is None:
@@ -94,12 +88,7 @@ def average_gradients(optimizers: Sequence[torch.optim.Optimizer]) -> None:
 
 
 def require_same_work(device: torch.device, *work: str | int) -> None:
-    """Refuse to train where processes are about to do different things.
-
-    Args:
-        device: Where the networks of this process are.
-        work: What it is about to do.
-    """
+    """Refuse to train where processes are about to do different work."""
     group = current_group()
     if group is None:
         return

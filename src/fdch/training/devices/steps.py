@@ -15,18 +15,16 @@ from fdch.training.devices.shared_batches import average_gradients, own_share
 
 Loss = Callable[[Tensor], tuple[Tensor, dict[str, Tensor]]]
 WARM_UP_STEPS = 3  # libraries choose kernels and take memory in these
+# glibc maps larger blocks for each use, whatever was freed before
+MAX_KEPT_BLOCK = 31 * 2**20
 
 
 class Step:
     """Teaches networks by one batch, and sums up the terms of the loss.
 
-    Args:
-        loss: Gives the loss of some rows, and its terms by name.
-        optimizers: Of the networks that it teaches.
-        items: Training pairs in an epoch.
-        device: Where the networks are.
-        is_captured: Whether the whole step stays on the device, so that a graph can
-            replay it; of no effect elsewhere, nor where processes share a batch.
+    `items` are the training pairs in an epoch. `is_captured` says that the whole step
+    stays on the device, so that a graph can replay it; it has no effect elsewhere, nor
+    where processes share a batch.
     """
 
     def __init__(
@@ -43,6 +41,8 @@ class Step:
         self._stream: torch.cuda.Stream | None = None
         if self._is_captured:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        if device.type == "cpu":
+            _keep_freed_memory()
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self._steps = 0
         self._seen: set[int] = set()  # sizes of batches that warmed up
@@ -103,3 +103,12 @@ class Step:
             self._learn(own_rows)
         self._graphs[len(rows)] = graph, own_rows
         return graph, own_rows
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc keep what a step frees, so that the next one faults no page.
+
+    It gives back to the system what exceeds twice the largest block that was ever
+    freed. Where few words make all blocks small, that is less than a step takes.
+    """
+    torch.empty(MAX_KEPT_BLOCK, dtype=torch.uint8)

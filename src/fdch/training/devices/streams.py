@@ -18,12 +18,8 @@ AHEAD = 4  # batches read before their turn, each by a thread of its own
 class PixelStream:
     """Batches of pixels, read by threads and copied from pinned memory.
 
-    The batch whose turn it is always lies at the same place on the device, so that a
-    captured step finds it there.
-
-    Args:
-        images: Pixels, uint8 (n, size, size, 3), in memory or on disk.
-        device: Where batches are brought.
+    Pixels are uint8, (n, size, size, 3), in memory or on disk. The batch whose turn it
+    is always lies at the same place on the device, so that a captured step finds it.
     """
 
     def __init__(self, images: NDArray[Any], device: torch.device) -> None:
@@ -35,9 +31,7 @@ class PixelStream:
     def deliver(self, batches: Sequence[Tensor]) -> Iterator[Tensor]:
         """Return the rows of each batch again when its pixels are there.
 
-        Args:
-            batches: Rows of images. Where processes share a batch, only the pixels
-                of the share are brought.
+        Where processes share a batch, only the pixels of the share are brought.
         """
         self._make_room(max(map(len, batches), default=0))
         work = deque(rows.cpu().numpy() for rows in batches)

@@ -17,20 +17,15 @@ from torch.optim.adamw import adamw
 from fdch.networks.text import WordLayer
 from fdch.training.devices.processes import count_processes
 
-MIN_WORDS = 2500  # with fewer, one pass over all weights is faster
-ROWS_AT_ONCE = 4096
+MIN_WORDS = 8000  # with fewer, one pass over all weights is faster
+ROWS_AT_ONCE = 512  # no more than a batch has, so that no larger memory is taken
 
 
 @contextmanager
 def update_rows(
     networks: Sequence[nn.Module], optimizers: Sequence[torch.optim.Optimizer]
 ) -> Iterator[None]:
-    """Let word layers learn row by row inside a block, on a processor with AdamW.
-
-    Args:
-        networks: What learns.
-        optimizers: The optimizer of each.
-    """
+    """Let word layers learn row by row inside a block, on a processor with AdamW."""
     with ExitStack() as stack:
         for network, optimizer in zip(networks, optimizers, strict=True):
             for layer in network.modules():
@@ -59,14 +54,10 @@ def _attach(layer: WordLayer, optimizer: torch.optim.Optimizer) -> Iterator[None
 
 
 class WordRows:
-    """The rows of a word layer's weight, each up to date when it is taken.
+    """The rows of a word layer's weight, (words, outputs), up to date when taken.
 
     What AdamW remembers of them stays in the optimizer, under the usual names. The
     optimizer itself leaves a weight without gradient alone.
-
-    Args:
-        weight: One row a word, (words, outputs).
-        optimizer: Has the weight in one of its groups.
     """
 
     def __init__(self, weight: nn.Parameter, optimizer: torch.optim.Optimizer) -> None:
@@ -86,14 +77,9 @@ class WordRows:
         self._taken: tuple[Tensor, ...] | None = None
 
     def take(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the rows of some words, and the place of each index among them.
+        """Return the rows of some words, (entries,), and the place of each entry there.
 
-        Args:
-            indices: Words, with repetitions, (entries,).
-
-        Returns:
-            The rows, whose gradient the next step takes, (different words, outputs),
-            and places, (entries,).
+        There is one row to each different word; the next step takes their gradient.
         """
         words, places = torch.unique(indices, return_inverse=True)
         part, *moments = self._bring_up_to_date(words)
@@ -159,12 +145,7 @@ class WordRows:
 
 
 class Lags:
-    """What AdamW does to a row without a gradient, by when it was last up to date.
-
-    Args:
-        beta1: Share of its mean that a row keeps in a step.
-        beta2: Share of its mean square.
-    """
+    """What AdamW does to a row without a gradient, by when it was last up to date."""
 
     def __init__(self, beta1: float, beta2: float) -> None:
         self.steps = 0
@@ -174,13 +155,7 @@ class Lags:
         self._table = torch.tensor([[1.0], [0.0], [1.0], [1.0]], dtype=torch.float64)
 
     def add_step(self, number: float, rate: float, decay: float) -> None:
-        """Let all rows lag by one more step.
-
-        Args:
-            number: Of the step since the first of the training, from 1.
-            rate: Learning rate.
-            decay: Weight decay.
-        """
+        """Let all rows lag by one more step, its number counted from 1."""
         beta1, beta2 = self._betas
         shrink, slide, mean_left, square_left = self._table
         mean_left *= beta1

@@ -21,25 +21,15 @@ COST_EVERY = 10
 
 @dataclass(frozen=True)
 class DescentSchedule:
-    """Step sizes of the descent, as in t-SNE.
+    """Step sizes of the descent, as in t-SNE."""
 
-    Args:
-        iterations: Steps in all.
-        rate: ε, factor of every step.
-        momentum: Share of the last step kept.
-        late_momentum: The same from `late` on.
-        late: Step from which it counts.
-        exaggeration: Factor of P while `exaggerated`.
-        exaggerated: Steps at the start for which it counts.
-    """
-
-    iterations: int
-    rate: float
-    momentum: float
-    late_momentum: float
-    late: int
-    exaggeration: float
-    exaggerated: int
+    iterations: int  # steps in all
+    rate: float  # ε, factor of every step
+    momentum: float  # share of the last step kept
+    late_momentum: float  # the same from `late` on
+    late: int  # step from which it counts
+    exaggeration: float  # factor of P while `exaggerated`
+    exaggerated: int  # steps at the start for which it counts
 
 
 SCHEDULES = {
@@ -51,11 +41,8 @@ SCHEDULES = {
 class LabelAffinities:
     """P, the cosines of label vectors scaled to sum 1, beside a matrix of outputs.
 
-    Args:
-        Y: Labels, (n, classes).
-        dtype: Of the outputs that will be compared.
-        device: Where they lie.
-        strip: Rows worked on at a time.
+    Labels Y are (n, classes). Outputs to compare have this type and lie on this device;
+    `strip` rows are worked on at a time.
     """
 
     def __init__(
@@ -105,14 +92,9 @@ class LabelAffinities:
         return expected + math.log(self._total)
 
     def gradient(self, H: Tensor, exaggeration: float = 1.0) -> Tensor:
-        """Return the gradient of the divergence by the outputs that N was made from.
+        """Return the gradient of the divergence by the outputs Ĥ that N was made from.
 
-        Args:
-            H: Those outputs Ĥ, (n, bits).
-            exaggeration: Factor of P.
-
-        Returns:
-            (diag(M1) - M)Ĥ with M = (P - Q) ⊙ N, (n, bits).
+        That is (diag(M1) - M)Ĥ with M = (P - Q) ⊙ N, (n, bits), P times `exaggeration`.
         """
         sums, products = torch.zeros_like(H[:, :1]), torch.zeros_like(H)
         for (i, j), P, N in zip(self._strips, self._P, self._N, strict=True):
@@ -136,14 +118,9 @@ def descend(
     schedule: DescentSchedule,
     progress: Progress = silent,
 ) -> Tensor:
-    """Minimise KL(P‖Q) + a‖|Ĥ| - 1‖², and give the best outputs on the way.
+    """Minimise KL(P‖Q) + a‖|Ĥ| - 1‖², and give the best outputs on the way, (n, bits).
 
-    Args:
-        affinities: Those of the labels.
-        H: Outputs to start from, (n, bits).
-        binary_weight: a, weight of the pull towards -1 and +1.
-        schedule: Step sizes.
-        progress: Called at every iteration.
+    `H` are the outputs to start from; a is the weight of the pull towards -1 and +1.
     """
     best, lowest = H, float("inf")
     step, gains = torch.zeros_like(H), torch.ones_like(H)
@@ -172,7 +149,7 @@ def descend(
 
 
 def descent_bytes(items: int) -> int:
-    """Tell how much memory the pairs of so many items take."""
+    """Return how much memory the pairs of so many items take."""
     return 4 * items * (items + 2 * STRIP)
 
 

@@ -16,16 +16,9 @@ Matrix = NDArray[np.float64]
 
 
 def kmeans_centroids(X: Rows, most: int, seed: int, iterations: int = 100) -> Matrix:
-    """Return the centroids of k-means, started at items drawn by the seed.
+    """Return the centroids of k-means over items X, (n, d), drawn by the seed at first.
 
-    Args:
-        X: Items in rows, (n, d).
-        most: Centroids wanted; no more come than there are distinct items.
-        seed: Of the draw.
-        iterations: The most rounds of k-means.
-
-    Returns:
-        Centroids, (m, d), where m is at most `most`.
+    There are no more centroids, (m, d), than wanted, nor than distinct items.
     """
     dense = _dense(X).astype(np.float32)
     clusters = min(most, len(np.unique(dense, axis=0)))
@@ -45,14 +38,7 @@ def kmeans_centroids(X: Rows, most: int, seed: int, iterations: int = 100) -> Ma
 
 
 def squared_distances(X: Rows, anchors: Matrix) -> Matrix:
-    """Return squared Euclidean distances of items to anchors.
-
-    Args:
-        X: Items in rows, (n, d).
-        anchors: Anchors in rows, (m, d).
-
-    Returns:
-        Distances, (n, m), none below 0.
+    """Return squared Euclidean distances of items to anchors, (n, m), none below 0.
 
     >>> squared_distances(np.array([[0.0, 3.0]]), np.array([[4.0, 0.0]]))
     array([[25.]])
@@ -75,15 +61,10 @@ def mean_squared_distance(X: Rows) -> float:
 
 @dataclass(frozen=True)
 class AnchorKernel:
-    """Radial kernels exp(-‖x - z‖²/σ²) of items x to anchors z.
+    """Radial kernels exp(-‖x - z‖²/σ²) of items x to anchors z."""
 
-    Args:
-        anchors: Anchors in rows, (m, d).
-        width: σ², without the usual factor 2.
-    """
-
-    anchors: Matrix
-    width: float
+    anchors: Matrix  # in rows, (m, d)
+    width: float  # σ², without the usual factor 2
 
     @classmethod
     def fit(cls, X: Rows, anchors: int, seed: int) -> "AnchorKernel":

@@ -10,6 +10,7 @@ from scipy import linalg
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from fdch.training.saved_arrays import take, take_positive
 from fdch.training.shallow.anchors import AnchorKernel, Matrix, Rows
 
 MAX_ITERATIONS = 500
@@ -18,15 +19,10 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class KernelHash:
-    """Rows to K(row, anchors) W.
-
-    Args:
-        kernel: To the anchors.
-        W: Weights of the anchors, (anchors, bits).
-    """
+    """Rows to K(row, anchors) W."""
 
     kernel: AnchorKernel
-    W: Matrix
+    W: Matrix  # weights of the anchors, (anchors, bits)
 
     def __call__(self, X: Rows) -> Matrix:
         """Return the log-odds of every bit, (n, d) to (n, bits)."""
@@ -45,13 +41,9 @@ class KernelHash:
         cls, arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, int]
     ) -> "KernelHash":
         """Take what `to_arrays` gave; other than (d, bits) is a ValueError."""
-        anchors, W = arrays[f"{name}.anchors"], arrays[f"{name}.W"]
-        if (anchors.shape[1], *W.shape) != (shape[0], len(anchors), shape[1]):
-            raise ValueError(
-                f"{name}.anchors and {name}.W have shapes {anchors.shape}, {W.shape}; "
-                f"expected {shape[0]} columns and {shape[1]} bits"
-            )
-        return cls(AnchorKernel(anchors, float(arrays[f"{name}.width"][0])), W)
+        anchors = take(arrays, f"{name}.anchors", None, shape[0])
+        kernel = AnchorKernel(anchors, take_positive(arrays, f"{name}.width"))
+        return cls(kernel, take(arrays, f"{name}.W", len(anchors), shape[1]))
 
 
 def logistic_loss(

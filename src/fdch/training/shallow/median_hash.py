@@ -9,21 +9,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.training.closed_form import LinearMap
+from fdch.training.saved_arrays import take
 
 Rows: TypeAlias = NDArray[Any] | csr_array
 
 
 @dataclass(frozen=True)
 class MedianHash:
-    """Rows to (row - mean) W minus medians.
+    """Rows to (row - mean) W minus medians."""
 
-    Args:
-        linear: The map before it is cut.
-        medians: Of its outputs on the training rows, (bits,).
-    """
-
-    linear: LinearMap
-    medians: NDArray[np.float32]
+    linear: LinearMap  # the map before it is cut
+    medians: NDArray[np.float32]  # of its outputs on the training rows, (bits,)
 
     @classmethod
     def fit(cls, linear: LinearMap, rows: Rows) -> "MedianHash":
@@ -43,9 +39,5 @@ class MedianHash:
         cls, arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, int]
     ) -> "MedianHash":
         """Take what `to_arrays` gave; arrays of another shape are a ValueError."""
-        medians = arrays[f"{name}.medians"]
-        if medians.shape != shape[1:]:
-            raise ValueError(
-                f"{name}.medians has shape {medians.shape}; expected {shape[1:]}"
-            )
+        medians = take(arrays, f"{name}.medians", shape[1])
         return cls(LinearMap.from_arrays(arrays, name, shape), medians)

@@ -14,7 +14,7 @@ from fdch.training.closed_form import (
     Matrix,
     Whitening,
     cca_directions,
-    centred,
+    centre,
 )
 
 logger = logging.getLogger(__name__)
@@ -29,23 +29,14 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True)
 class Views:
-    """Both views of the training pairs, centred, with their whitenings.
+    """Both views of the training pairs, centred, with their whitenings."""
 
-    Args:
-        X: Image rows minus their mean, (n, d).
-        Z: Text rows minus their mean, (n, e).
-        mean_x: That mean, (d,).
-        mean_z: That mean, (e,).
-        white_x: Of XᵀX plus the ridge.
-        white_z: Of ZᵀZ plus the ridge.
-    """
-
-    X: Matrix
-    Z: Matrix
-    mean_x: Matrix
-    mean_z: Matrix
-    white_x: Whitening
-    white_z: Whitening
+    X: Matrix  # image rows minus their mean, (n, d)
+    Z: Matrix  # text rows minus their mean, (n, e)
+    mean_x: Matrix  # that mean, (d,)
+    mean_z: Matrix  # that mean, (e,)
+    white_x: Whitening  # of XᵀX plus the ridge
+    white_z: Whitening  # of ZᵀZ plus the ridge
 
     @classmethod
     def fit(
@@ -56,8 +47,8 @@ class Views:
         is_relative: bool = False,
     ) -> "Views":
         """Centre and factor both views."""
-        X, mean_x = centred(images)
-        Z, mean_z = centred(texts)
+        X, mean_x = centre(images)
+        Z, mean_z = centre(texts)
         white_x = Whitening(X, ridge, is_relative)
         white_z = Whitening(Z, ridge, is_relative)
         return cls(X, Z, mean_x, mean_z, white_x, white_z)
@@ -70,7 +61,7 @@ class Views:
         }
 
 
-def normalized_labels(Y: NDArray[Any]) -> Matrix:
+def normalize_labels(Y: NDArray[Any]) -> Matrix:
     """Scale each row of labels to length 1; rows of zeros stay zero."""
     rows = Y.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -88,23 +79,17 @@ def white_correlation(
     Returns:
         A, (d, classes) and B, (e, classes), with ABᵀ = Rx⁻ᵀ(k·XᵀS̃Z)Rz⁻¹.
     """
-    L = normalized_labels(Y) * np.sqrt(2 * bits)
+    L = normalize_labels(Y) * np.sqrt(2 * bits)
     return views.white_x.whiten(views.X.T @ L), views.white_z.whiten(views.Z.T @ L)
 
 
 def fill_with_cca(
     views: Views, found: Directions, bits: int, reason: str
 ) -> Directions:
-    """Take the columns still missing from canonical correlation, and warn.
+    """Take the columns still missing from canonical correlation, and warn why.
 
     Column t of the answer is the t-th canonical direction: the first ones are
     left out, as they would mostly repeat what has been found.
-
-    Args:
-        views: Both views.
-        found: The directions there are, fewer than `bits`.
-        bits: The directions wanted.
-        reason: Why there are no more, for the warning.
     """
     have = found.Wx.shape[1]
     logger.warning(
@@ -118,7 +103,7 @@ def fill_with_cca(
         raise SettingError(
             f"images of {views.X.shape[1]} columns and texts of {views.Z.shape[1]} "
             f"have only {Wx.shape[1]} related directions, too few for {bits} bits. "
-            "Ask for fewer bits, or give more varied pairs."
+            "Request fewer bits, or give more varied pairs."
         )
     return Directions(
         np.hstack([found.Wx, Wx[:, have:]]), np.hstack([found.Wz, Wz[:, have:]])

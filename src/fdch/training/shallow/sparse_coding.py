@@ -14,7 +14,7 @@ from fdch.training.closed_form import Matrix
 
 # what improving so many rows takes fits a core's cache
 ROWS_AT_A_TIME = 256
-# BLAS does products of so few rows in the thread that asks, as fast as larger ones:
+# BLAS does products of so few rows in the calling thread, as fast as larger ones:
 # blocks of rows then run side by side, and nobody waits for a busy core
 ROWS_IN_A_PRODUCT = 4
 # unused atoms leave a singular system; this is far below the weight of a used one

@@ -2,10 +2,11 @@
 
 Embedded pictures are a column of binary values, or of structures with the
 field `bytes`, as the `datasets` library writes them. They are read when they are
-needed, a row group at a time.
+needed, a row group at a time. A structure without bytes names a file by its `path`.
 """
 
 import json
+import os
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,8 +62,12 @@ def read_rows(
     for batch in batches:
         lengths: Sequence[int | None] = [None] * len(batch)
         if pictures is not None:
-            lengths = _measure_pictures(take_pictures(batch.column(pictures[0])))
-            batch = batch.drop_columns([pictures[0]])
+            name, read = pictures
+            column = batch.column(name)
+            lengths = _measure_pictures(take_pictures(column))
+            batch = batch.set_column(
+                batch.schema.get_field_index(name), name, _take_paths(column)
+            )
         sizes = measure_rows(batch)
         taken += int(sizes[sizes <= MAX_ROW_BYTES].sum())
         if taken > most:
@@ -77,9 +82,12 @@ def read_rows(
                 trouble = f"it has {size:,} bytes; the limit is {MAX_ROW_BYTES:,}."
                 yield Row(f"row {number}", {}, trouble)
                 continue
-            if pictures is not None and length is not None:
-                name, read = pictures
-                cells[name] = EmbeddedPicture(path, number - 1, length, read)
+            if pictures is not None:
+                cells[name] = (
+                    _find_named(path, cells[name])
+                    if length is None
+                    else EmbeddedPicture(path, number - 1, length, read)
+                )
             for column, names in classes.items():
                 cells[column] = _name_classes(cells.get(column), names)
             yield Row(f"row {number}", cells)
@@ -181,6 +189,26 @@ def take_pictures(column: Any) -> Any:
 
     is_structure = types.is_struct(column.type)
     return compute.struct_field(column, "bytes") if is_structure else column
+
+
+def _take_paths(column: Any) -> Any:
+    """Return the paths of pictures, of structures their field, if it holds texts."""
+    import pyarrow
+    from pyarrow import compute, types
+
+    if types.is_struct(column.type) and column.type.get_field_index("path") >= 0:
+        paths = compute.struct_field(column, "path")
+        kind = paths.type.value_type if types.is_dictionary(paths.type) else paths.type
+        if types.is_string(kind) or types.is_large_string(kind):
+            return paths
+    return pyarrow.nulls(len(column))
+
+
+def _find_named(table: Path, name: str | None) -> str | None:
+    """Return where a picture is: beside the table, else as the path stands."""
+    if name and not os.path.exists(table.parent / name) and os.path.exists(name):
+        return os.path.abspath(name)
+    return name
 
 
 def _measure_pictures(column: Any) -> list[int | None]:

@@ -30,12 +30,14 @@ from fdch.index.storage.files.layout import (
     file_number,
     file_version,
     hash_descriptor,
+    is_check,
     sqlite_code,
     sync_folder,
     write_durably,
 )
 from fdch.index.storage.files.locking import (
     drop_inherited,
+    held_open,
     hold_open,
     let_go,
     note_open,
@@ -45,6 +47,7 @@ _log = logging.getLogger(__name__)
 
 _CHECKPOINT_BYTES = 2**25
 _CACHE_BYTES = 2**26
+_CHECKPOINTS = 3  # that a writer may make while the state is read
 _WAIT_SECONDS = 20.0
 _APPLICATION = 0x66646368  # "fdch"
 _ALL_TABLES = "SELECT sql FROM sqlite_schema"
@@ -83,35 +86,60 @@ def check_problem(folder: Path, uid: bytes) -> str | None:
         content = (folder / CHECK).read_bytes()
     except FileNotFoundError:
         return "its checksum is missing"
-    known = content[:-DIGEST_BYTES]
-    if content != known + digest(known, uid, "check"):
+    if not is_check(content, uid):
         return "its checksum is not as written"
-    return None if known == _file_check(folder / CATALOGUE) else "it is not as written"
+    is_same = content[:-DIGEST_BYTES] == _file_check(folder / CATALOGUE)
+    return None if is_same else "it is not as written"
+
+
+def is_log_of_file(connection: sqlite3.Connection, folder: Path) -> bool:
+    """Return whether SQLite's log, if there is one, continues the catalogue's file.
+
+    SQLite would apply pages of an older log to any file. So commits carry a note of
+    the file's checksum, and checkpoints clear it.
+    """
+    (note,) = connection.execute("PRAGMA user_version").fetchone()
+    known = _check_note(folder)
+    return 0 in (note, known) or note == known  # no checksum: it is made again
+
+
+def _check_note(folder: Path) -> int:
+    """Return 31 bits of the file's checksum, 0 where there is none."""
+    try:
+        content = (folder / CHECK).read_bytes()
+    except FileNotFoundError:
+        return 0
+    return int.from_bytes(content[-4:], "little") >> 1
 
 
 def _file_check(path: Path) -> bytes:
-    number, handle = hold_open(path)
-    try:
+    with held_open(path) as handle:
         size, content = hash_descriptor(handle)
-    finally:
-        let_go(number)
     return size.to_bytes(8, "little") + content
 
 
-def read_state(folder: Path) -> State | None:
-    """Read up to where the catalogue follows the log; None if it cannot say so."""
+def read_state(folder: Path) -> tuple[State | None, bool]:
+    """Read up to where the catalogue follows the log, if it can say so.
+
+    Says also whether SQLite's log continues the file; if not, only the state is proven.
+    It seems not to where a writer makes a checkpoint meanwhile: then it is read again.
+    """
     try:
-        with (
-            closing(Catalogue(folder, writable=False)) as catalogue,
-            catalogue.reading() as connection,
-        ):
-            return State.read(connection, folder)
+        for _ in range(_CHECKPOINTS):
+            with (
+                closing(Catalogue(folder, writable=False)) as catalogue,
+                catalogue.reading() as connection,
+            ):
+                state = State.read(connection, folder)
+                if is_log_of_file(connection, folder):
+                    return state, True
+        return state, False
     except (sqlite3.DatabaseError, DamagedIndex) as problem:
         code = sqlite_code(problem)
         is_there = (folder / CATALOGUE).exists()
         if code in BUSY or (is_there and code == sqlite3.SQLITE_CANTOPEN):
             raise
-        return None
+        return None, False
 
 
 class Reader(sqlite3.Connection):
@@ -136,8 +164,8 @@ class Catalogue:
         self._file: tuple[int, int] | None = None
         self._uid: object = None
         # stays open, so that no other file can get the number of this one
-        self._reader = self._connected_reader()
-        self._writer = self._connected("rw") if writable else None
+        self._reader = self._connect_reader()
+        self._writer = self._connect("rw") if writable else None
         if self._writer:
             # items.log is flushed, and has all that a power cut could take from here
             self._writer.execute("PRAGMA synchronous = NORMAL")
@@ -180,6 +208,7 @@ class Catalogue:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Yield the writer's connection inside a transaction; commit at the end."""
         self._require_open()
+        self.require_same_file()
         connection = self._writer
         if connection is None:
             raise IndexFolderError(
@@ -188,6 +217,9 @@ class Catalogue:
             )
         connection.execute("BEGIN IMMEDIATE")
         try:
+            note, known = _check_note(self.folder), "PRAGMA user_version"
+            if connection.execute(known).fetchone() != (note,):
+                connection.execute(f"{known} = {note}")
             yield connection
             connection.execute("COMMIT")
         except BaseException:
@@ -205,11 +237,12 @@ class Catalogue:
         """Copy the write-ahead log into the file, and put its checksum on record."""
         if self._writer is None:
             return
-        self._require_same_file()
+        self.require_same_file()
         if _size(self.folder / WAL):
             self._require_checked(uid)
             (self.folder / CHECK).unlink(missing_ok=True)
             sync_folder(self.folder)
+            self._writer.execute("PRAGMA user_version = 0")
             # Whoever reads an older state keeps the log long, but makes nobody wait.
             self._writer.execute("PRAGMA busy_timeout = 0")
             try:
@@ -280,12 +313,11 @@ class Catalogue:
             ):
                 return reader
             reader.close()
-        return self._connected_reader()
+        return self._connect_reader()
 
     def _require_open(self) -> None:
         if self._is_closed:
             raise IndexFolderError(f"index '{self.folder}' is closed; open it again.")
-        self._require_same_file()
 
     def is_replaced(self) -> bool:
         """Return whether another file stands where this one was opened."""
@@ -294,19 +326,19 @@ class Catalogue:
         except FileNotFoundError:
             return False  # what is open stays readable
 
-    def _require_same_file(self) -> None:
-        """Refuse a folder that was put in the place of the one that was opened."""
+    def require_same_file(self) -> None:
+        """Refuse to go on if the folder was replaced while it was open."""
         if self.is_replaced():
-            raise self._replaced()
+            raise self._replacement_error()
 
-    def _replaced(self) -> IndexFolderError:
+    def _replacement_error(self) -> IndexFolderError:
         return IndexFolderError(
             f"index '{self.folder}' was replaced while it was open. Open it again."
         )
 
-    def _connected_reader(self) -> Reader:
+    def _connect_reader(self) -> Reader:
         try:
-            return self._connected("ro")
+            return self._connect("ro")
         except sqlite3.OperationalError as problem:
             if sqlite_code(problem) not in _MAY_NOT_WRITE or not self.path.is_file():
                 raise
@@ -314,10 +346,10 @@ class Catalogue:
         # and no log is there, the file itself says everything.
         still = file_version(self.path)
         if not _size(self.folder / WAL):
-            return self._connected("ro", still)
-        return self._connected("ro")  # a writer has come, and made what is needed
+            return self._connect("ro", still)
+        return self._connect("ro")  # a writer has come, and made what is needed
 
-    def _connected(self, mode: str, still: tuple[int, ...] | None = None) -> Reader:
+    def _connect(self, mode: str, still: tuple[int, ...] | None = None) -> Reader:
         unlocked = "&immutable=1" if still is not None else ""
         connection = sqlite3.connect(
             f"file:{quote(os.fsencode(self.path.absolute()))}?mode={mode}{unlocked}",
@@ -348,8 +380,8 @@ class Catalogue:
         if self._uid is None:
             self._uid = uid
         elif uid != self._uid:
-            raise self._replaced()
-        self._require_same_file()
+            raise self._replacement_error()
+        self.require_same_file()
 
     def _not_ours(self) -> DamagedIndex:
         return DamagedIndex(

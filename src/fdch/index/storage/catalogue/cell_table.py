@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
-from fdch.index.storage.catalogue.items import Value
+from fdch.index.cells import Value
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 
 NUMBER_BYTES = 8

@@ -5,18 +5,12 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from fdch.index.cells import MAX_EXACT, Value, as_number, as_whole, list_spellings
 from fdch.index.column_types import (
     compare_dates,
     read_date,
     read_truth,
     truth_spellings,
-)
-from fdch.index.storage.catalogue.items import (
-    MAX_EXACT,
-    Value,
-    as_number,
-    as_whole,
-    spellings,
 )
 from fdch.index.store import ColumnType
 
@@ -60,7 +54,7 @@ def equal_clauses(column: Column, text: str) -> list[Clause]:
         return _in_time(column, "=", text)
     number = as_number(text)
     if number is None:
-        return [("value = ?", (each,)) for each in spellings(text)]
+        return [("value = ?", (each,)) for each in list_spellings(text)]
     if isinstance(number, int) or abs(number) < MAX_EXACT:
         return [("value = ?", (number,))]
     # beyond 64 bits several whole numbers are one value here; spellings part them

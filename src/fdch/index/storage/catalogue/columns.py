@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from fdch.errors import DamagedIndex
+from fdch.index.cells import Value
 from fdch.index.column_types import (
     MAX_LISTED,
     count_types,
@@ -28,7 +29,7 @@ from fdch.index.storage.catalogue.clauses import (
     Column,
     prefix_clauses,
 )
-from fdch.index.storage.catalogue.items import Row, Value
+from fdch.index.storage.catalogue.items import Row
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents

@@ -1,4 +1,4 @@
-"""How many of the items that a filter lets in have each value of each column."""
+"""How many of the items that a search can return have each value of each column."""
 
 from collections.abc import Sequence
 from functools import cache, partial
@@ -12,8 +12,9 @@ from fdch.index.search.lookup import within
 from fdch.index.storage.catalogue.cell_table import NUMBER_BYTES, join_numbers
 from fdch.index.storage.catalogue.columns import number_columns
 from fdch.index.storage.catalogue.filters import Flags, fulfil_all, require_columns
+from fdch.index.storage.catalogue.words import match_words
 from fdch.index.storage.snapshot import View
-from fdch.index.store import LABEL, Cell, Condition, Facets
+from fdch.index.store import LABEL, Cell, Condition, Facets, WordQuery
 
 MAX_VALUES = 10_000  # of a column that is counted
 MAX_ITEMS = 2**25
@@ -47,25 +48,23 @@ def count_facets(
     where: Sequence[Condition],
     most: int,
     near: tuple[Codes, int] | None,
+    words: WordQuery | None = None,
 ) -> Facets:
-    """Count the items that fulfil conditions, within a radius of a code."""
+    """Count items that fulfil conditions, lie within a radius and match words."""
     names, snapshot = number_columns(view), view.snapshot
     require_columns(where, names)
     if view.items > MAX_ITEMS:
         why = f"values are counted in up to {MAX_ITEMS:,} items."
         return Facets(view.items, {}, dict.fromkeys(names, why))
-    is_near = np.ones(int(snapshot.starts[-1]), dtype=np.bool_)
-    if near is not None:
-        [found] = within(snapshot.gallery, *near)
-        is_near[:] = False
-        is_near[found.numbers] = True
+    is_found = _flag_found(view, near, words)
 
     @cache
     def allow(conditions: tuple[Condition, ...]) -> Flags | None:
         """Return which rows are counted; None for all rows."""
         if not conditions:
-            return None if near is None else is_near
-        return is_near & fulfil_all(view, conditions)
+            return is_found
+        is_allowed = fulfil_all(view, conditions)
+        return is_allowed if is_found is None else is_allowed & is_found
 
     counted, uncounted = dict[str, list[tuple[Cell, int]]](), dict[str, str]()
     for name, number in names.items():
@@ -80,6 +79,23 @@ def count_facets(
     every = allow(tuple(where))
     items = view.items if every is None else int(every.sum())
     return Facets(items, counted, uncounted)
+
+
+def _flag_found(
+    view: View, near: tuple[Codes, int] | None, words: WordQuery | None
+) -> Flags | None:
+    """Return which rows a radius and words let in; None for all rows."""
+    found = list[NDArray[np.int64]]()
+    if near is not None:
+        [inside] = within(view.snapshot.gallery, *near)
+        found.append(inside.numbers)
+    if words is not None:
+        positions = view.snapshot.positions(match_words(view, words).numbers)
+        found.append(positions[positions >= 0])
+    flags = np.zeros((len(found), int(view.snapshot.starts[-1])), dtype=np.bool_)
+    for row, positions in enumerate(found):
+        flags[row, positions] = True
+    return np.logical_and.reduce(flags) if found else None
 
 
 def _read_column(view: View, number: int) -> Column | None:

@@ -30,7 +30,7 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
     names = list(dict.fromkeys([LABEL, *known]))
     for condition in conditions:
         if condition.column not in names:
-            hint = _swapped(condition, names) or suggestion(condition.column, names)
+            hint = _swap_sides(condition, names) or suggestion(condition.column, names)
             listed = ", ".join(f"'{name}'" for name in names[:20])
             raise DataError(
                 f"no item has a column '{condition.column}'{hint or '.'} "
@@ -38,7 +38,7 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
             )
 
 
-def _swapped(condition: Condition, names: Sequence[str]) -> str:
+def _swap_sides(condition: Condition, names: Sequence[str]) -> str:
     """Return what was meant by a condition that begins with its value."""
     [column, *others], operator = condition.values or ("",), condition.operator
     if others or column not in names or operator not in _BACKWARDS:
@@ -103,7 +103,6 @@ def _look(view: View, condition: Condition) -> ColumnLook:
 
 
 def _find(view: View, condition: Condition) -> Flags:
-    """Return which rows belong to items that fulfil a condition."""
     look = _look(view, condition)
     operator, values = condition.operator, list(dict.fromkeys(condition.values))
     if operator == "^=":
@@ -118,7 +117,6 @@ def _find(view: View, condition: Condition) -> Flags:
 
 
 def _notes(view: View, condition: Condition) -> Iterator[str]:
-    """Say what is odd about a condition."""
     look, is_empty = _look(view, condition), not fulfil_all(view, [condition]).any()
     if condition.operator in ("<", "<=", ">", ">="):
         yield from note_range(condition, look.type, look, is_empty)

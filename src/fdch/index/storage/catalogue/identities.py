@@ -7,6 +7,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,8 @@ def numbers_of(view: View, ids: Sequence[str]) -> dict[str, int]:
 
 def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
     """Return what is known of items that are there."""
-    wanted = np.unique(numbers[~view.snapshot.is_running(numbers)]).tolist()
+    stored = numbers[~view.snapshot.is_running(numbers)].tolist()
+    wanted = list(dict.fromkeys(stored))
     rows = _rows_where(view, "number", wanted)
     found = {number: from_row(id, content) for number, id, content in rows}
     if len(found) != len(wanted):
@@ -60,7 +62,7 @@ def answers_of(
     """Return items and codes of what was found, looked up once for all queries."""
     if choose is not None:
         found = [_choose(view, choose, *each) for each in enumerate(found)]
-    ends = np.cumsum([len(one.numbers) for one in found])
+    ends = accumulate(len(one.numbers) for one in found)
     positions = np.concatenate([np.empty(0, np.int64), *(one.numbers for one in found)])
     items = items_of(view, view.snapshot.numbers(positions))
     codes, vectors = view.snapshot.codes(positions), view.snapshot.vectors(positions)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from fdch.errors import DamagedIndex, DataError
+from fdch.index.cells import MAX_EXACT, Value, as_number, write_cell
 from fdch.index.storage.catalogue.word_table import split_words
 from fdch.index.store import LABEL, Cell, Item, Kind
 
@@ -18,13 +19,7 @@ MAX_CONTENT_CHARACTERS = 2**24
 MAX_COLUMNS = 1000
 
 _KINDS = get_args(Kind)
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_FIRST_LETTERS = frozenset("+-.0123456789")
-_MAX_DIGITS = 400
-_INT64 = 2**63
-MAX_EXACT = _INT64  # from here on numbers are kept as those of floating point
 
 
 def _refuse_constant(name: str) -> None:
@@ -34,7 +29,6 @@ def _refuse_constant(name: str) -> None:
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-Value = int | float | str
 CellRow = tuple[str, Value, str]  # column, value, spelling where it is not plain
 
 
@@ -106,49 +100,6 @@ def read_row(id: str, content: str) -> Row:
     return Row(id, content, cells, " ".join(split_words(item.text)))
 
 
-def spelled(cell: Cell) -> str:
-    """Write a cell as the text that filters compare."""
-    if isinstance(cell, bool):
-        return "true" if cell else "false"
-    return str(cell)
-
-
-def as_number(text: str) -> int | float | None:
-    """Read a text as a number, None where it is not one.
-
-    >>> as_number("10"), as_number("1e2"), as_number("ten")
-    (10, 100.0, None)
-    """
-    if text[:1] not in _FIRST_LETTERS or len(text) > _MAX_DIGITS:
-        return None
-    if not _NUMBER.fullmatch(text):
-        return None
-    if _WHOLE.fullmatch(text):
-        whole = int(text)
-        if -_INT64 <= whole < _INT64:
-            return whole
-    number = float(text)
-    return number if math.isfinite(number) else None
-
-
-def as_whole(text: str) -> int:
-    """Read the text of a number beyond 64 bits, to its last digit.
-
-    >>> as_whole("18446744073709551617") - as_whole("18446744073709551616")
-    1
-    """
-    return int(text) if _WHOLE.fullmatch(text) else int(float(text))
-
-
-def spellings(text: str) -> tuple[str, ...]:
-    """Return what a text may be kept as: True and False as JSON writes them, too.
-
-    >>> spellings("True"), spellings("beach")
-    (('True', 'true'), ('beach',))
-    """
-    return (text, text.lower()) if text in ("True", "False") else (text,)
-
-
 def cell_rows(
     labels: Iterable[str], columns: Mapping[str, Cell]
 ) -> tuple[CellRow, ...]:
@@ -156,12 +107,12 @@ def cell_rows(
     found: dict[CellRow, None] = {}
     named: list[tuple[str, Cell]] = [(LABEL, label) for label in labels]
     for name, cell in [*named, *columns.items()]:
-        if type(cell) is int and -_INT64 <= cell < _INT64:
+        if type(cell) is int and -MAX_EXACT <= cell < MAX_EXACT:
             found[name, cell, ""] = None
         elif type(cell) is float:
             found[name, cell, str(cell)] = None
         elif cell is not None:
-            text = spelled(cell)
+            text = write_cell(cell)
             number = as_number(text)
             if number is None:
                 found[name, text, ""] = None

@@ -108,17 +108,18 @@ class State:
     def read(cls, connection: sqlite3.Connection, folder: Path) -> "State":
         """Read the state, if it is as written."""
         query = "SELECT uid, content, digest FROM state"
-        if (row := connection.execute(query).fetchone()) is not None:
-            uid, content, check = row
-            is_uid = isinstance(uid, bytes) and len(uid) == 16
-            known = str(content).encode()
-            if is_uid and digest(known, uid, "state") == check:
-                return _parse_state(uid, content)
-        raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
+        row = connection.execute(query).fetchone()
+        if row is None or (state := _parse_state(*row)) is None:
+            raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
+        return state
 
 
 @lru_cache(maxsize=16)  # every search reads the state
-def _parse_state(uid: bytes, content: str) -> State:
+def _parse_state(uid: Any, content: Any, check: Any) -> State | None:
+    """Return what a state's row says; None if it is not as written."""
+    is_uid = isinstance(uid, bytes) and len(uid) == 16
+    if not is_uid or digest(str(content).encode(), uid, "state") != check:
+        return None
     with damage_of("the catalogue"):
         known = json.loads(content)
         sequence, offset, chain = known["position"]

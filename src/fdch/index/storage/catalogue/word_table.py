@@ -6,20 +6,18 @@ keeps, for each, the numbers of the items.
 
 import sqlite3
 import threading
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
-from fdch.data.words import cut_words
+from fdch.data.words import cut_words, fold_accents
 
-CUT = 1  # raised whenever texts are cut otherwise: catalogues are then made again
+CUT = 2  # raised whenever texts are cut otherwise: catalogues are then made again
 # each word that Python cuts is one word to this tokenizer, whatever its letters
 _OPTIONS = (
     "content='', detail=none, columnsize=0, tokenize=\"porter ascii tokenchars '_'\""
 )
 WORDS_TABLE = f"CREATE VIRTUAL TABLE words USING fts5(cut_{CUT}, {_OPTIONS})"
 _MAX_KNOWN_STEMS = 2**16
-_ACCENTS = dict.fromkeys(range(0x300, 0x370))  # marks over and under letters
 
 
 def split_words(text: str | None) -> tuple[str, ...]:
@@ -29,14 +27,6 @@ def split_words(text: str | None) -> tuple[str, ...]:
     ('a', 'cafe', 'dog')
     """
     return tuple(dict.fromkeys(map(fold_accents, cut_words(text or ""))))
-
-
-def fold_accents(word: str) -> str:
-    """Return a word without accents."""
-    if word.isascii():
-        return word
-    bare = unicodedata.normalize("NFD", word).translate(_ACCENTS)
-    return unicodedata.normalize("NFC", bare)
 
 
 def put_words(connection: sqlite3.Connection, rows: Iterable[tuple[int, str]]) -> None:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from fdch.errors import (
     DamagedIndex,
@@ -143,6 +144,12 @@ def digest(
     ).digest()
 
 
+def is_check(content: bytes, uid: bytes) -> bool:
+    """Return whether this is what catalogue.check holds, whatever the catalogue is."""
+    known, check = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
+    return check == digest(known, uid, "check")
+
+
 def file_number(path: Path) -> tuple[int, int]:
     """Return what differs between a file and another that takes its place."""
     found = path.stat()
@@ -168,6 +175,13 @@ def hash_descriptor(handle: int) -> tuple[int, bytes]:
         checksum.update(block)
         size += len(block)
     return size, checksum.digest()
+
+
+def is_own_name(folder: Path, path: Path) -> bool:
+    """Return whether a file in an index has a name that files of an index have."""
+    first = path.relative_to(folder).parts[0]
+    is_known = first in (*_FILES, MODEL, PICTURES)
+    return is_known or PART_FILE.fullmatch(path.name) is not None
 
 
 def part_file(folder: Path, part: int, kind: str) -> Path:
@@ -222,13 +236,18 @@ def write_all(handle: int, content: memoryview, offset: int) -> None:
         content, offset = content[written:], offset + written
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, and for good when this returns."""
+@contextmanager
+def replace_durably(path: Path) -> Iterator[BinaryIO]:
+    """Write a file whole or not at all, and for good when the block ends.
+
+    `files.write_whole` is for files outside of indexes: it lets a library write under a
+    name, follows links, lets several processes write at once and flushes no folder.
+    """
     partial = path.with_name(path.name + PARTIAL)
     try:
         partial.unlink(missing_ok=True)
         with open(partial, "xb", opener=open_plainly) as file:
-            file.write(content)
+            yield file
             file.flush()
             sync(file.fileno())
         os.replace(partial, path)
@@ -237,6 +256,12 @@ def write_durably(path: Path, content: bytes) -> None:
         with suppress(OSError):
             partial.unlink()
         raise
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write bytes whole or not at all, and for good when this returns."""
+    with replace_durably(path) as file:
+        file.write(content)
 
 
 @contextmanager

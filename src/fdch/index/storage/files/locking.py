@@ -14,7 +14,8 @@ import threading
 import time
 import weakref
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, Self
 
@@ -31,10 +32,15 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         self._owner = os.getpid()
-        self._handle = _opened(folder / LOCK)
+        self._handle = _open_lock(folder / LOCK)
         try:
             _require_free(self._handle, folder)
-            if os.access(folder / LOCK, os.W_OK):
+            first = os.pread(self._handle, 1, 0)
+            # not where it may not be written, or is another file under this name
+            self._is_named = os.access(folder / LOCK, os.W_OK) and (
+                not first or first.isdigit()
+            )
+            if self._is_named:
                 os.ftruncate(self._handle, 0)
                 owner = f"{os.getpid()} {socket.gethostname()}\n"
                 os.pwrite(self._handle, owner.encode(), 0)
@@ -56,7 +62,7 @@ class WriterLock:
         if os.getpid() == self._owner:  # a forked child has it by inheritance
             import fcntl
 
-            with suppress(OSError):  # a read-only folder was only locked for looking
+            if self._is_named:
                 os.ftruncate(self._handle, 0)
             # unlocked and not only closed: a forked child may have it open still
             fcntl.flock(self._handle, fcntl.LOCK_UN)
@@ -118,7 +124,7 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-def _opened(path: Path) -> int:
+def _open_lock(path: Path) -> int:
     try:
         return open_plainly(str(path), os.O_RDWR | os.O_CREAT)
     except OSError:
@@ -190,6 +196,16 @@ def let_go(number: tuple[int, int]) -> None:
         if not _users[number]:
             del _users[number]
             os.close(_descriptors.pop(number))
+
+
+@contextmanager
+def held_open(path: Path) -> Iterator[int]:
+    """Yield a descriptor of a file that SQLite may have open in this process."""
+    number, handle = hold_open(path)
+    try:
+        yield handle
+    finally:
+        let_go(number)
 
 
 if hasattr(os, "register_at_fork"):

@@ -24,12 +24,11 @@ from fdch.index.storage.files.layout import (
     DIGEST_BYTES,
     FORMAT,
     LOG,
-    PARTIAL,
     REPAIR,
     digest,
     open_plainly,
+    replace_durably,
     sync,
-    sync_folder,
     write_all,
 )
 
@@ -135,7 +134,7 @@ def parse_header(folder: Path, content: bytes) -> LogHeader:
                 f"index '{folder}' has format {version}, written by {written} version; "
                 f"this one reads format {FORMAT}. {then}."
             )
-    raise DamagedIndex(f"'{folder / LOG}' does not begin as it was written. {REPAIR}")
+    raise DamagedIndex(f"'{folder / LOG}' does not begin as written. {REPAIR}")
 
 
 def encode_records(
@@ -187,25 +186,15 @@ def write_log(
     Returns:
         The end of the log; and number, entry and digest of records other than items.
     """
-    partial = folder / (LOG + PARTIAL)
-    partial.unlink(missing_ok=True)
     position, kept, left = header.start, [], iter(entries)
-    try:
-        with open(partial, "xb", opener=open_plainly) as file:
-            file.write(header.pack())
-            while some := list(islice(left, _RECORDS_AT_A_TIME)):
-                content, digests, end = encode_records(header.uid, position, some)
-                file.write(content)
-                numbered = zip(count(position.sequence + 1), some, digests)
-                kept += [record for record in numbered if record[1].kind != Kind.ITEM]
-                position = end
-            file.flush()
-            sync(file.fileno())
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-    os.replace(partial, folder / LOG)
-    sync_folder(folder)
+    with replace_durably(folder / LOG) as file:
+        file.write(header.pack())
+        while some := list(islice(left, _RECORDS_AT_A_TIME)):
+            content, digests, end = encode_records(header.uid, position, some)
+            file.write(content)
+            numbered = zip(count(position.sequence + 1), some, digests)
+            kept += [record for record in numbered if record[1].kind != Kind.ITEM]
+            position = end
     return position, kept
 
 

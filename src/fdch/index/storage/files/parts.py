@@ -15,6 +15,7 @@ from fdch.index.search.buckets import Buckets
 from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
+from fdch.index.storage.files.checking import file_problems, sidecar_rows
 from fdch.index.storage.files.layout import (
     open_plainly,
     part_file,
@@ -23,7 +24,6 @@ from fdch.index.storage.files.layout import (
 )
 from fdch.index.storage.files.records import BUCKETS, GROUPING, PartRecord
 from fdch.index.storage.files.segments import Place
-from fdch.index.storage.maintenance.checking import file_problems, sidecar_rows
 from fdch.index.store import Vectors
 
 _log = logging.getLogger(__name__)

@@ -36,6 +36,18 @@ HEADER_BYTES = 64
 _CHUNKS_AT_A_TIME = 1024
 
 
+def owner_of_rows(folder: Path, head: bytes) -> Path | None:
+    """Return which file of rows begins like this, None if none does."""
+    if len(head) != HEADER_BYTES or not head.startswith(_MAGIC):
+        return None
+    content, check = head[: _HEAD.size], head[_HEAD.size :]
+    _, _, _, uid, part, padded = _HEAD.unpack(content)
+    kind = padded.rstrip(b"\0").decode("ascii", "replace")
+    is_whole = check == digest(content, uid, "header")
+    is_known = kind in (ROWS, VECTORS, NUMBERS)
+    return part_file(folder, part, kind) if is_whole and is_known else None
+
+
 @dataclass(frozen=True)
 class Segment:
     """Where the rows of one part lie, and how they look."""
@@ -69,7 +81,7 @@ class Segment:
         return content + digest(content, self.uid, "header")
 
     def has_header(self) -> bool:
-        """Return whether the file begins as it was written."""
+        """Return whether the first bytes are those of this file."""
         with self.path.open("rb") as file:
             return file.read(HEADER_BYTES) == self.header()
 
@@ -132,9 +144,7 @@ class Segment:
     def _require_rows(self, head: bytes, handle: int, rows: int) -> None:
         """Refuse a file that is short or belongs elsewhere."""
         if head != self.header():
-            raise DamagedIndex(
-                f"'{self.path}' does not begin as it was written. {REPAIR}"
-            )
+            raise DamagedIndex(f"'{self.path}' does not begin as written. {REPAIR}")
         size = os.fstat(handle).st_size
         if size < self.size(rows):
             raise DamagedIndex(
@@ -193,13 +203,13 @@ class Place:
         kind, width = np.dtype(np.int8), self.vector_bytes
         return Segment(self.folder, self.uid, part, VECTORS, kind, width)
 
-    def appended(self, part: int) -> list[Segment]:
+    def row_segments(self, part: int) -> list[Segment]:
         """Return the segments of a part that get a row with every item."""
         return [self.rows(part), *([self.vectors(part)] if self.vector_bytes else [])]
 
     def segments(self, part: int, has_gaps: bool) -> list[Segment]:
         """Return all segments of a part."""
-        return [*self.appended(part), *([self.numbers(part)] if has_gaps else [])]
+        return [*self.row_segments(part), *([self.numbers(part)] if has_gaps else [])]
 
     def numbers(self, part: int) -> Segment:
         """Return the segment that says which items a part with gaps holds."""

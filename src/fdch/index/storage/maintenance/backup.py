@@ -8,17 +8,17 @@ from pathlib import Path
 
 from fdch.errors import DamagedIndex, IndexBusy
 from fdch.index.storage.access import Access
+from fdch.index.storage.catalogue.recovery import rebuild_catalogue
 from fdch.index.storage.catalogue.tables import State
 from fdch.index.storage.creating import stage
 from fdch.index.storage.files.acknowledged import begin
-from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
-from fdch.index.storage.files.log import HEADER_BYTES, LogHeader
-from fdch.index.storage.maintenance.checking import (
+from fdch.index.storage.files.checking import (
     MISSING,
     flush_files,
     sidecar_rows,
 )
-from fdch.index.storage.maintenance.recovery import rebuild_catalogue
+from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
+from fdch.index.storage.files.log import HEADER_BYTES, LogHeader
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.storage.snapshot import View
 
@@ -113,7 +113,6 @@ def _copy_parts(view: View, staging: Path) -> None:
 
 
 def _copy_bytes(source: int, target: Path, size: int) -> None:
-    """Copy so many bytes of an open file."""
     with target.open("wb") as file:
         done = 0
         while done < size:

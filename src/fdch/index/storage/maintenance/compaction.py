@@ -27,6 +27,7 @@ from fdch.index.storage.catalogue.tables import (
 )
 from fdch.index.storage.catalogue.word_table import shrink_words
 from fdch.index.storage.files.acknowledged import acknowledge
+from fdch.index.storage.files.checking import part_problems
 from fdch.index.storage.files.layout import (
     CATALOGUE,
     DIGEST_BYTES,
@@ -49,7 +50,6 @@ from fdch.index.storage.files.records import (
     pack_numbers,
 )
 from fdch.index.storage.files.segments import NUMBERS, ROWS, Place, Segment
-from fdch.index.storage.maintenance.checking import part_problems
 from fdch.index.storage.snapshot import Snapshot, View
 from fdch.progress import Progress, Update, silent
 

@@ -1,7 +1,7 @@
 """What the records of an index prove, gathered from every copy that is left."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,6 +147,14 @@ def _take_catalogue(folder: Path, found: Copies, first: int, is_same: bool) -> N
                 found.sequence = max(found.sequence, sequence)
 
 
+def look_up_items(folder: Path, found: Copies, numbers: Iterable[int]) -> None:
+    """Look for items one by one, between damaged pages that end both scans."""
+    for number in numbers:
+        for row in _rows(folder, f"SELECT * FROM items WHERE number = {number}"):
+            if is_intact_item(found.uid, *row):
+                found.items[number] = item_entry(*row[:3]).payload
+
+
 def _proven_state(folder: Path, uid: bytes) -> State | None:
     with (
         suppress(DamagedIndex, sqlite3.Error, OSError),
@@ -170,4 +178,5 @@ def _connect(folder: Path) -> sqlite3.Connection:
     path = (folder / CATALOGUE).absolute()
     connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
     connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA writable_schema = ON")  # reads a file that is cut short
     return connection

@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,14 @@ from fdch.codes import Codes
 from fdch.errors import DamagedIndex, DataError, IndexFolderError
 from fdch.index.search.rows import row_words
 from fdch.index.storage.catalogue.items import from_row
+from fdch.index.storage.catalogue.recovery import rebuild_catalogue
 from fdch.index.storage.files.acknowledged import Acknowledged, begin, read_acknowledged
+from fdch.index.storage.files.checking import (
+    Problem,
+    file_problems,
+    segment_problems,
+    sidecar_rows,
+)
 from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     ASIDE,
@@ -31,19 +39,20 @@ from fdch.index.storage.files.layout import (
     VECTORS,
     WAL,
     part_file,
-    part_files,
     require_index,
     sync_folder,
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import Kind, LogHeader, write_log
+from fdch.index.storage.files.misplaced import owner_by_head
 from fdch.index.storage.files.parts import map_arrays
 from fdch.index.storage.files.records import (
     GROUPING,
     About,
     Checks,
     Commit,
+    FileRow,
     PartRecord,
     join_parts,
     log_entries,
@@ -52,21 +61,13 @@ from fdch.index.storage.files.records import (
     read_removal,
     unpack_numbers,
 )
-from fdch.index.storage.files.segments import (
-    HEADER_BYTES,
-    NUMBERS,
-    ROWS,
-    Place,
-    Segment,
+from fdch.index.storage.files.segments import NUMBERS, ROWS, Place, Segment
+from fdch.index.storage.maintenance.copies import Copies, look_up_items, read_copies
+from fdch.index.storage.maintenance.putting_back import (
+    damaged_uploads,
+    owner_by_checksum,
+    put_back,
 )
-from fdch.index.storage.maintenance.checking import (
-    Problem,
-    file_problems,
-    segment_problems,
-    sidecar_rows,
-)
-from fdch.index.storage.maintenance.copies import Copies, read_copies
-from fdch.index.storage.maintenance.recovery import rebuild_catalogue
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item, Vectors
 
@@ -77,7 +78,9 @@ Encode = Callable[[Sequence[Item]], tuple[Codes, Vectors | None]]
 class Repair:
     """What a repair did."""
 
-    restored: list[str] = field(default_factory=list)  # now as it was written
+    restored: list[str] = field(
+        default_factory=list
+    )  # files and rows that are whole again
     lost: list[str] = field(default_factory=list)  # ids of items that are lost
     unnamed: list[str] = field(default_factory=list)  # losses whose ids are not known
     left: tuple[Problem, ...] = ()  # still wrong, such as a file of the model
@@ -91,6 +94,9 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
     """
     require_index(folder)
     done = Repair()
+    with translate_os_errors(folder), WriterLock(folder):
+        done.restored += put_back(folder, partial(owner_by_head, folder))
+    # locked again, for the lock itself may have been under another name
     with translate_os_errors(folder), WriterLock(folder):
         if problems := verify_folder(folder, is_locked=True).problems:
             _repair(folder, problems, encode, done)
@@ -114,7 +120,14 @@ def _repair(
     for name in (CODES, VECTORS) if place.vector_bytes else (CODES,):
         (folder / name).mkdir(exist_ok=True)
     rebuilder = _Rebuilder(place, copies, encode, done)
-    rebuilder.put_files_back()
+    uploads = damaged_uploads(folder, problems, copies.items.values())
+    owner = owner_by_checksum(folder, rebuilder.known_files(copies.about), uploads)
+    if moved := put_back(folder, owner):
+        done.restored += moved
+        problems = verify_folder(folder, is_locked=True).problems
+        return _repair(folder, problems, encode, done)
+    if wrong:
+        rebuilder.look_up_items()
     rebuilder.repair_parts()
     if wrong or rebuilder.is_changed:
         done.restored += wrong
@@ -158,39 +171,17 @@ class _Rebuilder:
         self._lost: set[int] = set()
         self.is_changed = False
 
-    def put_files_back(self) -> None:
-        """Rename files of rows that were swapped, by what their headers say."""
-        wanted = {}
-        for number in self._parts:
-            for segment in self._place.segments(number, has_gaps=True):
-                wanted[segment.header()] = segment.path
-        owners = {}
-        for path in part_files(self._folder):
-            if path.is_file():
-                with path.open("rb") as file:
-                    owners[path] = wanted.get(file.read(HEADER_BYTES))
-        moved = {
-            path: target
-            for path, target in owners.items()
-            if target is not None and target != path and owners.get(target) != target
-        }
-        for target in moved.values():
-            _put_aside(self._folder, str(target.relative_to(self._folder)))
-        for path in moved:
-            path.rename(path.with_name(f"{path.name}.moving"))
-        for path, target in moved.items():
-            path.with_name(f"{path.name}.moving").rename(target)
-            name = target.relative_to(self._folder)
-            self._done.restored.append(f"{name}: it had another name")
-        for inside in {path.parent for pair in moved.items() for path in pair}:
-            sync_folder(inside)
+    def known_files(self, about: About) -> list[FileRow]:
+        """Return files of the model and of parts whose checksums are known."""
+        tables = map(sidecar_rows, self._parts.values())
+        return [*about.files, *chain.from_iterable(tables)]
 
     def repair_parts(self) -> None:
         """Restore the files of parts; note the items whose rows are lost."""
         for number, part in self._parts.items():
             if part.has_gaps:
                 self._repair_numbers(part)
-            for segment in self._place.appended(number):
+            for segment in self._place.row_segments(number):
                 part = self._repair_rows(part, segment)
             self._parts[number] = self._repair_sidecars(part)
 
@@ -218,14 +209,7 @@ class _Rebuilder:
     def _sort_numbers(self) -> tuple[list[int], list[int], int]:
         """Report what is lost; return named items, rows without one, and a count."""
         copies = self._copies
-        coded = np.unique(
-            np.concatenate(
-                [np.empty(0, np.int64), *map(_numbers, self._parts.values())]
-            )
-        )
-        is_running = np.zeros(len(coded), dtype=bool)
-        for ids in self._ranges:
-            is_running |= (coded >= ids.start) & (coded < ids.stop)
+        coded, is_running = self._coded_numbers()
         gone = np.array(sorted(self._removed | self._lost), dtype=np.int64)
         is_gone = np.isin(coded, gone)
         newest, unknown = {}, []
@@ -242,6 +226,22 @@ class _Rebuilder:
         self._report_losses(count, unknown, bare_ids)
         alive = np.concatenate([np.array(living, dtype=np.int64), running])
         return living, np.setdiff1d(coded, alive).tolist(), count
+
+    def look_up_items(self) -> None:
+        """Look in the catalogue for items that have a code, but no record so far."""
+        coded, is_running = self._coded_numbers()
+        known = self._removed | self._copies.items.keys()
+        missing = set(coded[~is_running].tolist()) - known
+        look_up_items(self._folder, self._copies, sorted(missing))
+
+    def _coded_numbers(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the numbers of all rows, and which of them are ids."""
+        parts = map(_numbers, self._parts.values())
+        coded = np.unique(np.concatenate([np.empty(0, np.int64), *parts]))
+        is_running = np.zeros(len(coded), dtype=bool)
+        for ids in self._ranges:
+            is_running |= (coded >= ids.start) & (coded < ids.stop)
+        return coded, is_running
 
     def _report_losses(self, alive: int, unknown: list[int], bare: list[str]) -> None:
         """Report what is lost, and that more or less is there than there should be."""
@@ -333,7 +333,7 @@ class _Rebuilder:
         return b""
 
     def _encode_again(self, numbers: list[int]) -> tuple[bytes, bytes]:
-        """Encode items again: codes, vectors; nothing where one is not as it was."""
+        """Encode items again: codes, vectors; nothing where one is not known."""
         known = [self._copies.items.get(number) for number in numbers]
         if self._encode is None or None in known:
             return b"", b""
@@ -364,7 +364,6 @@ class _Rebuilder:
 
 
 def _numbers(part: PartRecord) -> NDArray[np.int64]:
-    """Return the numbers of all rows of a part."""
     relative = np.arange(part.rows, dtype=np.int64)
     if part.has_gaps:
         relative = unpack_numbers(part.packed, part.rows).astype(np.int64)

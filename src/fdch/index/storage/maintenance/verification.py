@@ -1,4 +1,4 @@
-"""Whether every byte of an index folder is as it was written, and all parts fit."""
+"""Verify: read every byte of an index folder, and compare its files with the log."""
 
 import hashlib
 import sqlite3
@@ -16,12 +16,22 @@ from fdch.index.storage.catalogue.catalogue import (
     Catalogue,
     check_problem,
     create_catalogue,
+    is_log_of_file,
+    read_state,
 )
 from fdch.index.storage.catalogue.cell_table import read_cells
 from fdch.index.storage.catalogue.items import from_row
+from fdch.index.storage.catalogue.recovery import replay_log
 from fdch.index.storage.catalogue.tables import State, kept_parts
 from fdch.index.storage.catalogue.word_table import read_words
-from fdch.index.storage.files.acknowledged import read_acknowledged
+from fdch.index.storage.files.acknowledged import Acknowledged, read_acknowledged
+from fdch.index.storage.files.checking import (
+    MISSING,
+    Problem,
+    file_problems,
+    part_problems,
+    sidecar_rows,
+)
 from fdch.index.storage.files.layout import (
     ACKNOWLEDGED,
     CATALOGUE,
@@ -35,15 +45,8 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
+from fdch.index.storage.files.misplaced import misplaced
 from fdch.index.storage.files.records import PartRecord
-from fdch.index.storage.maintenance.checking import (
-    MISSING,
-    Problem,
-    file_problems,
-    part_problems,
-    sidecar_rows,
-)
-from fdch.index.storage.maintenance.recovery import replay_log
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
@@ -83,6 +86,11 @@ def _can_lock(folder: Path) -> bool:
 
 def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
     """Compare all files with the log, replayed into a temporary catalogue."""
+    if moved := dict(misplaced(folder)):
+        for path, target in moved.items():  # a look inside could write over them
+            what = f"it is '{target.relative_to(folder)}' under another name"
+            yield Problem(path.relative_to(folder).as_posix(), "", what)
+        return
     seen, wrong_slots = read_acknowledged(folder)
     yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_slots)
     progress(Update("verifying", 1, 4, "step"))
@@ -101,7 +109,7 @@ def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
             )
             yield Problem(LOG, f"byte {end.offset}", what)
         progress(Update("verifying", 2, 4, "step"))
-        yield from _catalogue_problems(folder, log)
+        yield from _catalogue_problems(folder, log, seen)
         progress(Update("verifying", 3, 4, "step"))
         yield from _file_problems(folder, log)
         progress(Update("verifying", 4, 4, "step"))
@@ -121,8 +129,14 @@ def _replay(folder: Path, until: int | None = None) -> Iterator[_Log]:
         yield _Log(replay_log(folder, connection, until), connection)
 
 
-def _catalogue_problems(folder: Path, log: _Log) -> Iterator[Problem]:
-    """Compare the catalogue with its checksum, and with the log."""
+def _catalogue_problems(
+    folder: Path, log: _Log, seen: Acknowledged | None
+) -> Iterator[Problem]:
+    """Compare the catalogue with its checksum, and with the log.
+
+    Commits are in the log, then acknowledged, then in the catalogue: those before it
+    hold no fewer.
+    """
     try:
         if (wrong := check_problem(folder, log.state.uid)) is not None:
             yield Problem(CATALOGUE, "", wrong)
@@ -131,8 +145,18 @@ def _catalogue_problems(folder: Path, log: _Log) -> Iterator[Problem]:
             catalogue.reading() as connection,
         ):
             state = State.read(connection, folder)
+            if not is_log_of_file(connection, folder) and not read_state(folder)[1]:
+                what = "SQLite's log beside it belongs to another state of it"
+                yield Problem(CATALOGUE, "", what)
             if state.uid != log.state.uid:
                 yield Problem(CATALOGUE, "", "it belongs to another index")
+                return
+            if seen is not None and seen.sequence < state.position.sequence:
+                yield Problem(ACKNOWLEDGED, "", f"it is older than '{CATALOGUE}'")
+            if state.position.sequence > log.state.position.sequence:
+                commit = state.counts.commit
+                what = f"it ends before commit {commit}, which '{CATALOGUE}' has"
+                yield Problem(LOG, f"byte {log.state.position.offset}", what)
             elif state.position.sequence < log.state.position.sequence:
                 with _replay(folder, state.position.sequence) as older:
                     yield from _difference(connection, state, older)
@@ -184,20 +208,22 @@ def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
     path = folder / PICTURES / stored.name
     where = f"{PICTURES}/{stored.name}"
     if path.is_file():
-        if not _is_upload(path, item):
+        if not is_upload(path, item.id, path.stem):
             yield Problem(where, "", "it is not as written")
     # a copy has the paths of the index it was made from; a service may keep
     # uploads outside of any index
     elif not stored.is_file() or (
-        (stored.parent.parent / LOG).exists() and _is_upload(stored, item)
+        (stored.parent.parent / LOG).exists()
+        and is_upload(stored, item.id, stored.stem)
     ):
         yield Problem(where, "", MISSING)
 
 
-def _is_upload(path: Path, item: Item) -> bool:
-    digest = hashlib.blake2b(item.id.encode(), digest_size=16)
+def is_upload(path: Path, id: str, stem: str) -> bool:
+    """Return whether a file is the picture that an item was uploaded with."""
+    digest = hashlib.blake2b(id.encode(), digest_size=16)
     digest.update(b"\0" + path.read_bytes())
-    return digest.hexdigest() == path.stem
+    return digest.hexdigest() == stem
 
 
 def _file_problems(folder: Path, log: _Log) -> Iterator[Problem]:

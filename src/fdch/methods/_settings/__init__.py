@@ -1,0 +1,1 @@
+"""Settings of methods: checked when set, given as text, and ranges to tune them in."""
