@@ -72,11 +72,12 @@ def test_cells_and_structs_become_lists_and_dicts(tmp_path):
     assert first["weights"][1].item() == 3
 
 
-def test_the_other_order_of_bytes_is_read(tmp_path):
-    def element(kind, content):
-        padding = b"\0" * (-len(content) % 8)
-        return struct.pack(">II", kind, len(content)) + content + padding
+def element(kind, content):
+    padding = b"\0" * (-len(content) % 8)
+    return struct.pack(">II", kind, len(content)) + content + padding
 
+
+def test_the_other_order_of_bytes_is_read(tmp_path):
     matrix = element(
         14,
         element(6, struct.pack(">II", 6, 0))
@@ -127,16 +128,37 @@ def test_more_cells_than_are_read_are_refused(path, monkeypatch):
         read_all(path)
 
 
-@pytest.mark.parametrize("bounds", [[0, 1, 196_610, 0], [0, 2, 1, 0], [1, 0, 0, 0]])
-def test_a_sparse_matrix_without_values_needs_columns_in_order(tmp_path, bounds):
-    path = tmp_path / "empty.mat"
-    io.savemat(path, {"x": sparse.csc_array((2, 3))})
-    assert read_all(path)["x"].shape == (2, 3)
-    before, after = struct.pack("<4i", 0, 0, 0, 0), struct.pack("<4i", *bounds)
-    head, _, tail = path.read_bytes().rpartition(struct.pack("<2i", 5, 16) + before)
-    path.write_bytes(head + struct.pack("<2i", 5, 16) + after + tail)
-    with pytest.raises(ValueError, match="not in order"):
-        read_all(path)
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ((0, 1, 196_610, 0), "not in order"),
+        ((0, 2, 1, 0), "not in order"),
+        ((1, 0, 0, 0), "not in order"),
+        ((0, 2**62, -(2**62), 1), "not in order"),
+        ((0, 1, 2**63 - 1, -(2**63)), "not in order"),
+        ((0, 1, 1, 3), "0 to 3 of its 2 values"),
+        ((0, 1, 1, 2**63 - 1), "of its 2 values"),
+        ((1, 1, 1, 2), "1 to 2 of its 2 values"),
+    ],
+)
+def test_a_sparse_matrix_with_wrong_columns_is_refused(tmp_path, bounds, message):
+    def write(columns):
+        matrix = element(
+            14,
+            element(6, struct.pack(">II", 5, 2))
+            + element(5, struct.pack(">ii", 2, 3))
+            + element(1, b"x")
+            + element(5, struct.pack(">ii", 0, 1))
+            + element(12, struct.pack(">4q", *columns))
+            + element(9, struct.pack(">dd", 7, 8)),
+        )
+        (tmp_path / "a.mat").write_bytes(b" " * 124 + b"\1\0MI" + matrix)
+        return tmp_path / "a.mat"
+
+    whole = read_all(write((0, 1, 1, 2)))["x"]
+    assert whole.toarray().tolist() == [[7, 0, 0], [0, 0, 8]]
+    with pytest.raises(ValueError, match=message):
+        read_all(write(bounds))
 
 
 @pytest.mark.parametrize("seed", [0, 3])

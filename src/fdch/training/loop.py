@@ -16,7 +16,7 @@ from fdch.progress import Update
 from fdch.training.context import Context
 from fdch.training.devices.processes import is_first
 from fdch.training.devices.shared_batches import require_same_work
-from fdch.training.devices.steps import Loss, Step
+from fdch.training.devices.steps import Loss, Step, keep_freed_memory
 from fdch.training.devices.word_rows import update_rows
 from fdch.training.randomness import private_randomness
 
@@ -128,28 +128,31 @@ def train(stage: Stage, schedule: Schedule, seed: int, context: Context) -> None
         Step(sweep.loss, group, stage.items, device, stage.stays_on_device)
         for sweep, group in zip(sweeps, optimizers, strict=True)
     ]
-    for epoch in range(first, schedule.epochs):
-        for optimizer in itertools.chain(*optimizers):
-            _set_rate(optimizer, schedule.rate(epoch))
-        with private_randomness(device, seed, stage.name, epoch):
-            terms: dict[str, float] = {}
-            for sweep, group, step in zip(sweeps, optimizers, steps, strict=True):
-                with update_rows(sweep.networks, group):
-                    terms |= _run_sweep(
-                        sweep, step, stage.items, schedule.batch_size, device
-                    )
-        terms |= stage.end_epoch()
-        _require_finite(terms, stage.name, epoch)
-        context.progress(Update(stage.name, epoch + 1, schedule.epochs, "epoch", terms))
-        is_due = epoch + 1 == schedule.epochs
-        if checkpoints and is_first() and (is_due or checkpoints.due(stage.name)):
-            checkpoints.save(
-                stage.name,
-                stage.tensors() | _optimizer_tensors(optimizers),
-                {"epoch": epoch + 1},
+    with keep_freed_memory(device):
+        for epoch in range(first, schedule.epochs):
+            for optimizer in itertools.chain(*optimizers):
+                _set_rate(optimizer, schedule.rate(epoch))
+            with private_randomness(device, seed, stage.name, epoch):
+                terms: dict[str, float] = {}
+                for sweep, group, step in zip(sweeps, optimizers, steps, strict=True):
+                    with update_rows(sweep.networks, group):
+                        terms |= _run_sweep(
+                            sweep, step, stage.items, schedule.batch_size, device
+                        )
+            terms |= stage.end_epoch()
+            _require_finite(terms, stage.name, epoch)
+            context.progress(
+                Update(stage.name, epoch + 1, schedule.epochs, "epoch", terms)
             )
-        if context.judge is not None:
-            context.judge(epoch + 1, schedule.epochs)
+            is_due = epoch + 1 == schedule.epochs
+            if checkpoints and is_first() and (is_due or checkpoints.due(stage.name)):
+                checkpoints.save(
+                    stage.name,
+                    stage.tensors() | _optimizer_tensors(optimizers),
+                    {"epoch": epoch + 1},
+                )
+            if context.judge is not None:
+                context.judge(epoch + 1, schedule.epochs)
 
 
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

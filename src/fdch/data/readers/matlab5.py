@@ -210,10 +210,15 @@ class _Reader:
         bounds, indices = self._numbers(starts), self._numbers(rows)
         if len(shape) != 2 or len(bounds) != shape[1] + 1:
             raise ValueError(f"a sparse matrix of {shape} has {len(bounds)} bounds")
-        # scipy does not check the bounds of a matrix that ends with 0 values
-        if bounds.dtype.kind == "f" or (np.diff(bounds.astype(np.int64)) < 0).any():
+        # scipy checks differences, which overflow, and none where the last bound is 0
+        if bounds.dtype.kind == "f" or (bounds[1:] < bounds[:-1]).any():
             raise ValueError("the columns of a sparse matrix are not in order")
-        count = int(bounds[-1])  # memory may be reserved for more
+        first, count = int(bounds[0]), int(bounds[-1])
+        if first != 0 or count > len(indices):  # memory may be reserved for more
+            raise ValueError(
+                f"the columns of a sparse matrix are {first} to {count} of its "
+                f"{len(indices)} values"
+            )
         parts = self._numbers(values)[:count], indices[:count], bounds
         matrix = sparse.csc_array(parts, shape=shape)
         matrix.check_format(full_check=True)  # wrong ones crash what reads them

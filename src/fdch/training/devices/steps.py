@@ -4,7 +4,11 @@ A step of these small networks is about a hundred kernels of a few microseconds
 each. Launched one by one they take ten times as long as they run.
 """
 
-from collections.abc import Callable, Sequence
+import ctypes
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,8 +19,9 @@ from fdch.training.devices.shared_batches import average_gradients, own_share
 
 Loss = Callable[[Tensor], tuple[Tensor, dict[str, Tensor]]]
 WARM_UP_STEPS = 3  # libraries choose kernels and take memory in these
-# glibc maps larger blocks for each use, whatever was freed before
-MAX_KEPT_BLOCK = 31 * 2**20
+# options of glibc's mallopt, and the values that it reaches by itself with large blocks
+_TRIM_BEYOND, _MAP_FROM, _MAX_MAPPED = -1, -3, -4
+_USUAL = ((_MAX_MAPPED, 65536), (_MAP_FROM, 32 * 2**20), (_TRIM_BEYOND, 64 * 2**20))
 
 
 class Step:
@@ -41,8 +46,6 @@ class Step:
         self._stream: torch.cuda.Stream | None = None
         if self._is_captured:
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        if device.type == "cpu":
-            _keep_freed_memory()
         self._graphs: dict[int, tuple[torch.cuda.CUDAGraph, Tensor]] = {}
         self._steps = 0
         self._seen: set[int] = set()  # sizes of batches that warmed up
@@ -105,10 +108,22 @@ class Step:
         return graph, own_rows
 
 
-def _keep_freed_memory() -> None:
-    """Let glibc keep what a step frees, so that the next one faults no page.
+@contextmanager
+def keep_freed_memory(device: torch.device) -> Iterator[None]:
+    """Let glibc keep what steps on a processor free, so that later ones fault no page.
 
-    It gives back to the system what exceeds twice the largest block that was ever
-    freed. Where few words make all blocks small, that is less than a step takes.
+    It would unmap each large block when it is freed, and return the end of its heap.
+    What is free after the block of code goes back to the system.
     """
-    torch.empty(MAX_KEPT_BLOCK, dtype=torch.uint8)
+    library: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if device.type != "cpu" or not hasattr(library, "mallopt"):
+        yield
+        return
+    for option, value in (_MAX_MAPPED, 0), (_TRIM_BEYOND, 2**31 - 1):
+        library.mallopt(option, value)
+    try:
+        yield
+    finally:
+        for option, value in _USUAL:
+            library.mallopt(option, value)
+        library.malloc_trim(0)
