@@ -11,9 +11,15 @@ import torch
 
 from fdch.errors import SettingError
 from fdch.methods.fdch_plus import FDCHPlus, PairLoss
+from fdch.runs.encoding import encode_pairs
 from fdch.training import batches
 from fdch.training.ordering import to_units
-from fdch.training.pair_ordering import LABEL_WEIGHTS, PAIR_WEIGHTS, spread_odds
+from fdch.training.pair_ordering import (
+    LABEL_WEIGHTS,
+    PAIR_WEIGHTS,
+    PairOrdering,
+    spread_odds,
+)
 from fdch.training.quantizer import fit_books, quantize, restore
 from fdch.training.two_stage import ModalityWeights, Rarity
 
@@ -100,6 +106,11 @@ def test_pairs_alone_teach_to_find_the_other_half(toy, joint_stage, pull):
     assert float(loss) == pytest.approx(expected)
 
 
+def ordering_of(method: FDCHPlus) -> PairOrdering:
+    assert method.ordering is not None
+    return method.ordering
+
+
 def small(**settings: Any) -> FDCHPlus:
     sizes: dict[str, Any] = {
         "image_hidden": 8,
@@ -125,7 +136,7 @@ def test_candidates_are_ordered_by_codes_labels_and_likeness(factor_pairs):
     pairs = factor_pairs(80)
     method = small(pair_weight=0.7, shared_weight=1.4).fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
-    order, networks = method.ordering, method._networks
+    order, networks = ordering_of(method), method._networks
     vectors, codes = order.text_vectors(texts), method.encode_texts(pairs.texts)
     assert vectors.dtype == np.int8 and vectors.shape == (80, 8)
     found = order.weigh_images(images).score(codes, vectors)
@@ -149,7 +160,7 @@ def test_known_outputs_of_queries_are_not_computed_again(factor_pairs, monkeypat
     pairs = factor_pairs(40)
     method = small().fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
-    order = method.ordering
+    order = ordering_of(method)
     known = method.image_outputs(images), method.text_outputs(texts)
     found = order.weigh_images(images), order.weigh_texts(texts)
     for role in ("image", "text"):
@@ -213,7 +224,7 @@ def test_a_pair_is_stored_by_what_both_sides_say(factor_pairs):
     pairs = factor_pairs(60)
     method = small().fit(pairs)
     images, texts = pairs.images.values, pairs.texts.matrix
-    order, networks = method.ordering, method._networks
+    order, networks = ordering_of(method), method._networks
     share = pairs.labels.mean(axis=0)
     odds = batches.image_outputs(networks["label_image"], images)
     odds = odds + batches.text_outputs(networks["label_text"], texts)
@@ -230,19 +241,20 @@ def test_a_pair_is_stored_by_what_both_sides_say(factor_pairs):
     assert (found == np.hstack([labels, likeness])).mean() > 0.95  # but for rounding
 
 
-def test_without_bytes_outputs_alone_order(factor_pairs):
+def test_without_bytes_codes_alone_order(factor_pairs):
     pairs = factor_pairs(60)
     method = small(label_bytes=0, pair_bytes=0).fit(pairs)
-    order = method.ordering
-    assert (order.bytes, method.bytes_per_item) == (0, 1)
-    assert order.weigh_texts(pairs.texts.matrix).weights.shape == (60, 8)
-    assert order.text_vectors(pairs.texts.matrix).shape == (60, 0)
+    assert (method.ordering, method.bytes_per_item) == (None, 1)
+    encoded = encode_pairs(method, pairs)
+    assert (encoded.orders, encoded.vectors) == ({}, {})
+    again = small(label_bytes=0, pair_bytes=0).restore(method.state())
+    assert again.ordering is None
 
 
 def test_weights_are_those_that_find_labels_and_partners_best(factor_pairs):
     pairs = factor_pairs(200)
     method = small().fit(pairs[:80], pairs[80:])
-    order, rest = method.ordering, pairs[80:]
+    order, rest = ordering_of(method), pairs[80:]
     shared = rest.labels.astype(int) @ rest.labels.T.astype(int)
 
     def measure(sides):
@@ -286,15 +298,15 @@ def test_weights_are_those_that_find_labels_and_partners_best(factor_pairs):
 def test_few_validation_pairs_choose_no_weight(factor_pairs):
     pairs = factor_pairs(120)
     method = small().fit(pairs[:80], pairs[80:])
-    assert method.ordering.weights == (1.0, 0.5)
+    assert ordering_of(method).weights == (1.0, 0.5)
 
 
 def test_a_weight_that_is_set_is_kept(factor_pairs):
     pairs = factor_pairs(200)
     method = small(shared_weight=0.9)
     method.fit(pairs[:80], pairs[80:])
-    assert method.ordering.weights.labels == 0.9
-    assert method.ordering.weights.pairs in PAIR_WEIGHTS
+    assert ordering_of(method).weights.labels == 0.9
+    assert ordering_of(method).weights.pairs in PAIR_WEIGHTS
     assert "shared_weight" not in method.chosen
 
 

@@ -14,7 +14,7 @@ the pairs alone. Not in the paper.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -130,15 +130,18 @@ class FDCHPlus(FDCH):
         return (self.bits + 7) // 8 + self.label_bytes + self.pair_bytes
 
     @property
-    def ordering(self) -> PairOrdering:
-        """Re-ranks candidates; None while codes are still being trained."""
+    def ordering(self) -> PairOrdering | None:
+        """Re-ranks candidates; None without bytes, and while codes are trained."""
         self.inputs  # noqa: B018  refuses one that is not fitted
-        return cast(PairOrdering, getattr(self, "_ordering", None))
+        found: PairOrdering | None = getattr(self, "_ordering", None)
+        return found if found is not None and found.bytes else None
 
     @property
     def chosen(self) -> Mapping[str, str | float]:
         """What the last `fit` chose for settings that were left to the data."""
         ordering, found = self.ordering, dict(super().chosen)
+        if ordering is None:
+            return found
         if self.pair_weight is None and len(ordering.pair_books):
             found["pair_weight"] = ordering.weights.pairs
         if self.shared_weight is None and len(ordering.label_books):

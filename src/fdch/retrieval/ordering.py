@@ -91,7 +91,7 @@ def count_ordered(distances: NDArray[Any], by_vectors: bool, left_out: int = 0) 
 def find_ordering(encoder: object) -> Ordering | None:
     """Return what orders by vectors; None where an encoder gives none."""
     found: Ordering | None = getattr(encoder, "ordering", None)
-    return found if found is not None and found.bytes else None
+    return found
 
 
 def vector_bytes(encoder: object) -> int:
