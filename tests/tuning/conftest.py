@@ -65,10 +65,11 @@ class World:
     def clock(self):
         return self.now
 
-    def fit(self, method, pairs, validation=None, *, context: Context = PLAIN):
+    def fit(self, method, pairs, validation, *, context: Context = PLAIN):
         if len(self.fits) == self.stop_after:
             raise KeyboardInterrupt
-        self.fits.append((method.strength, method.width, len(pairs)))
+        sizes = len(pairs), len(validation)
+        self.fits.append((method.strength, method.width, sizes))
         if method.trouble:
             raise FdchError("this trial was made to fail")
         for epoch in range(1, EPOCHS + 1):

@@ -91,6 +91,13 @@ def test_each_pair_is_held_out_once(factor_pairs):
         assert sorted([*fold.train.ids, *fold.held_out.ids]) == sorted(pairs.ids)
 
 
+def test_one_in_ten_of_the_pairs_to_train_on_is_for_validation(factor_pairs):
+    fold = Folds(factor_pairs(50), 0)[2]
+    train, validation = fold.divide()
+    assert (len(train), len(validation)) == (36, 4)
+    assert sorted([*train.ids, *validation.ids]) == sorted(fold.train.ids)
+
+
 def test_seeds_draw_folds(factor_pairs):
     pairs = factor_pairs(50)
     first, same, other = (Folds(pairs, seed)[0].held_out.ids for seed in (0, 0, 1))

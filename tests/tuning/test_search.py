@@ -26,7 +26,8 @@ def test_the_defaults_come_first_and_on_all_folds(world, run_search, toy_task):
     assert defaults.settings == toy_task.defaults == {"strength": 0.5, "width": 4}
     assert (defaults.state, len(defaults.scores)) == ("done", 5)
     assert [fit[0] for fit in world.fits[:5]] == [0.5] * 5
-    assert {fit[2] for fit in world.fits} == {80}  # of 100 pairs, 20 held out
+    # of 100 pairs, 20 are held out
+    assert {fit[2] for fit in world.fits} == {(72, 8)}
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ class Search:
             self._report()
 
         context = replace(self.context, progress=tick, judge=judge)
-        method.fit(fold.train, context=context)
+        method.fit(*fold.divide(), context=context)
         scores = self._score(method, fold)
         if trial.number == 0:
             self.records.reference.append(scores.tolist())
