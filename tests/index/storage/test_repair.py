@@ -224,14 +224,37 @@ def test_an_index_without_log_and_catalogue_is_beyond_repair(path):
 
 @pytest.fixture
 def killed(path, tmp_path):
-    """A copy of an index as a writer leaves it that is killed."""
-    left = tmp_path / "left"
+    return leave_killed(path, tmp_path / "left")
+
+
+def leave_killed(path, left):
+    """Copy an index as a writer leaves it that is killed."""
     with CodeFolder.open(path, writable=True) as folder:
         for name in ("late 1", "late 2", "late 3"):
             folder.add([Item(name, text="x" * 5000)], random_codes(1, seed=5))
         shutil.copytree(path, left)
     (left / f"{CATALOGUE}-shm").unlink()
     return left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [LOG, ACKNOWLEDGED, WAL, "codes/*.rows"])
+def test_no_flipped_bit_of_a_header_costs_an_item(tmp_path, name):
+    with CodeFolder.create(tmp_path / "index", 32, "model") as folder:
+        folder.add(sample_items(30), random_codes(30))
+        folder.add_numbered(random_codes(20, seed=2))
+        folder.remove(["item 3", "35"])
+    killed = leave_killed(tmp_path / "index", tmp_path / "left")
+    before = contents(shutil.copytree(killed, tmp_path / "whole"))
+    for bit in range(8 * min(64, next(killed.glob(name)).stat().st_size)):
+        path = shutil.copytree(killed, tmp_path / "copy")
+        flip(next(path.glob(name)), bit // 8, 1 << bit % 8)
+        clean = verify_folder(path).is_clean
+        done = repair_folder(path)
+        assert not (done.lost or done.unnamed or done.left), bit
+        assert contents(path) == before, bit
+        assert clean or (path / "damaged").is_dir(), bit
+        shutil.rmtree(path)
 
 
 @pytest.mark.parametrize("part", [0.0005, 0.01, 0.2, 0.5, 0.8, 0.99])
