@@ -103,7 +103,10 @@ class FDCHPlus(FDCH):
         supervision="labels where there are any",
         uses_unlabelled=True,
     )
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        # a pair's other half first, rather than items that share its labels
+        "partners": {"shared_weight": 1.0, "pair_weight": 2.8},
+    }
     search_space: ClassVar[SearchSpace] = {
         **FDCH.search_space,
         "temperature": Range(0.03, 0.2, log=True),
