@@ -145,7 +145,7 @@ def test_trials_come_from_a_file_at_any_depth(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("ridge = 2", "'ridge' stands outside a trial"), ("[", "is not TOML")],
+    [("ridge = 2", "'ridge' is outside a trial"), ("[", "is not TOML")],
 )
 def test_what_is_no_trial_is_refused(tmp_path, text, message):
     path = tmp_path / "trials.toml"

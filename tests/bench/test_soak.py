@@ -45,7 +45,7 @@ def test_a_sound_result_passes():
     [
         ({"wrong": ["a"]}, "1 wrong answers: a"),
         ({"failed": ["a", "b"]}, "2 failed requests: a; b"),
-        ({"lost": ["an item"]}, "not as acknowledged: an item"),
+        ({"lost": ["an item"]}, "differ from what was acknowledged: an item"),
         ({"damage": ["a byte"]}, "damage: a byte"),
         ({"memory": {"is_bounded": False}}, "memory grew"),
         ({"exit_code": 3}, "exit code 3"),

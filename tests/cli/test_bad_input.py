@@ -118,7 +118,7 @@ CASES = {
     ),
     "manifest without rows": (
         train(written("pairs.csv", "id,image,text,labels\n")),
-        "nothing stands below the names of its columns. Write a line for each pair",
+        "it has a header but no rows. Write a line for each pair",
     ),
     "lines that are no JSON": (
         train(written("pairs.jsonl", '{"id": \n')),
@@ -126,7 +126,7 @@ CASES = {
     ),
     "features that are no archive": (
         train(written("features.npz", "x")),
-        "is not a whole .npz file: .*Write it with numpy.savez",
+        "is not a valid .npz file: .*Write it with numpy.savez",
     ),
     "split that is none": (
         train(lambda world: "scenes:60", "--split", __file__),
@@ -157,7 +157,7 @@ CASES = {
         train(lambda world: world.csv([*world.rows, world.rows[3]])),
         "ids must be unique; 'scene3' in line 5 and line 62",
     ),
-    "NaN features": (train(not_numbers), "no finite numbers.* row 7"),
+    "NaN features": (train(not_numbers), "not finite 32-bit numbers.* row 7"),
     "text with no known word": (
         lambda world, tiny: (
             *("encode", world.run, "--out", world.folder / "codes.npz"),
@@ -207,7 +207,7 @@ CASES = {
     ),
     "unknown device": (
         train(lambda world: "scenes:60", "--device", "gpu"),
-        "device 'gpu' cannot be used here: there is no such kind; known are auto, cpu",
+        "device 'gpu' cannot be used here: unknown device; known are auto, cpu",
     ),
     "no run": (
         lambda world, tiny: ("evaluate", world.folder / "no-run"),
@@ -219,7 +219,7 @@ CASES = {
     ),
     "run in place of an index": (
         lambda world, tiny: ("index", "info", world.run),
-        "is no index but a run. Create an index with .*--run .*run'",
+        "is a run, not an index. Create an index with .*--run .*run'",
     ),
     "damaged file of a run": (
         damaged(flip_a_byte),

@@ -136,7 +136,7 @@ def test_what_no_demo_has_made_is_left_alone(fdch, tmp_path, kind):
         out.write_text("mine")
     result = fdch("demo", "--data", "scenes:60", "--out", out)
     assert result.exit_code == 1
-    assert "was not made by a demo" in result.stderr
+    assert "was not created by a demo" in result.stderr
     assert out.exists()
 
 

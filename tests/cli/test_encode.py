@@ -152,7 +152,7 @@ def test_rows_that_are_all_unusable_are_an_error(
     assert "none of the 3 rows of 'pairs' can be encoded" in result.stderr
     refused = fdch("encode", on_scenes.run, data, "--out", out)
     assert "Some that it knows are" in refused.stderr
-    assert "So have 2 other rows." in refused.stderr
+    assert "2 other rows have the same problem." in refused.stderr
     assert not out.exists()
 
 

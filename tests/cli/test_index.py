@@ -70,7 +70,7 @@ def test_a_place_that_is_taken_is_reported_before_anything_is_read(
     monkeypatch.setattr("fdch.runs.run.open_run", pytest.fail)
     result = fdch("index", "create", filled, "--run", on_scenes.run, "scenes:60")
     assert result.exit_code == 1
-    assert "is there already" in result.stderr
+    assert "already exists" in result.stderr
     address = "milvus://127.0.0.1:9/photos"
     monkeypatch.setattr(MilvusStore, "require_free", refuse)
     result = fdch("index", "create", address, "--run", on_scenes.run, "scenes:60")
@@ -365,7 +365,7 @@ def test_a_backup_is_an_index_with_the_same_items(fdch, filled, tmp_path):
     assert fdch("index", "verify", copy).exit_code == 0
     again = fdch("index", "backup", filled, copy)
     assert again.exit_code == 1
-    assert "is there already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_items_are_exported_line_by_line(fdch, filled, tmp_path):
@@ -427,7 +427,7 @@ def test_types_of_columns_are_shown_and_chosen(fdch, on_scenes, tmp_path):
     assert ["objects", "number", "60", "numbers"] in [
         line.split()[:4] for line in reported.splitlines()
     ]
-    assert "cells of 'scene' that are no date, such as:" in reported
+    assert "cells of 'scene' that are not a date:" in reported
     types = json.loads(fdch("index", "info", index, "--json").stdout)["types"]
     assert types["scene"]["counts"] == {"text": 60}
     assert len(types["scene"]["misfits"]) == 20

@@ -80,7 +80,7 @@ def test_what_is_no_ordinary_file_is_left_alone(tmp_path):
     (tmp_path / "round.html").symlink_to(tmp_path / "round.html")
     (tmp_path / "link.html").symlink_to(tmp_path / "pipe.html")
     for name in ("pipe.html", "round.html", "link.html"):
-        with pytest.raises(RunError, match=f"{name}' is not an ordinary file"):
+        with pytest.raises(RunError, match=f"{name}' is not a regular file"):
             require_place(tmp_path / name)
 
 

@@ -189,7 +189,7 @@ def test_unknown_words_are_reported(fdch, index):
         (["--text", "beach", "--like", "Scen3"], 1, "Near 'Scen3' are 'scene3'"),
         (["--text", "beach", "--avoid", "?"], 1, "'?' in avoid has no word in it"),
         (["--text", "beach", "--offset", 9_999], 1, "10,000 at most together"),
-        (["--text", " "], 1, "the text is empty; give the model words. Some that"),
+        (["--text", " "], 1, "the text is empty; enter some words. Some that"),
         (["--text", "beach", "-k", 0], 2, "'-k': 0 is not in the range x>=1"),
         (["--text", "beach", "--where", "x"], 2, "'--where': 'x' is not a condition"),
         (["--text", "beach", "--where", "scen=x"], 1, "did you mean 'scene'"),

@@ -81,7 +81,7 @@ def test_resume_continues_a_search(tune, tmp_path, monkeypatch):
     first = json.loads(tune("--json").stdout)
     again = tune()
     assert again.exit_code == 1
-    assert "is there already. Add --resume" in again.stderr
+    assert "already exists. Add --resume" in again.stderr
     monkeypatch.setattr(search, "TRIALS_PER_SETTING", 5)
     more = json.loads(tune("--json", "--resume").stdout)
     assert len(more["trials"]) == 16

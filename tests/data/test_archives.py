@@ -211,7 +211,7 @@ def test_flipped_bytes_of_headers_raise_nothing_but_our_errors(tmp_path):
 @pytest.mark.parametrize("content", [b"\x1f\x8b" + b"0" * 1000, b"a" * 512])
 def test_what_is_no_plain_tar_file_is_refused(content, tmp_path):
     (tmp_path / "a.tar").write_bytes(content)
-    with pytest.raises(DataError, match="not a whole uncompressed tar file"):
+    with pytest.raises(DataError, match="not a valid uncompressed tar file"):
         PairedSet.read(tmp_path / "a.tar")
 
 

@@ -188,7 +188,7 @@ def test_pairs_that_cannot_be_counted_are_refused(save, path, changes):
 @SAVERS
 def test_four_colours_are_refused(save, path):
     save(path, **(the_usual() | {"images": np.zeros((5, 6, 4, ROWS), np.uint8)}))
-    with pytest.raises(DataError, match="'images' 5 x 6 x 4 x 7 is no matrix"):
+    with pytest.raises(DataError, match="'images' 5 x 6 x 4 x 7 is not a matrix"):
         read(path)
 
 
@@ -280,7 +280,7 @@ def test_other_classes_of_a_v5_file_are_refused(path):
 @pytest.mark.parametrize("content", [b"", b"id,image\n", b"\0" * 600, b"\xff\xd8\xff"])
 def test_a_file_that_is_no_mat_file_is_refused(path, content):
     path.write_bytes(content)
-    with pytest.raises(DataError, match="is not a whole MATLAB file"):
+    with pytest.raises(DataError, match="is not a valid MATLAB file"):
         read(path)
 
 
@@ -306,7 +306,7 @@ def test_damaged_v5_files_are_errors_of_ours(tmp_path_factory, cut, flips):
 def test_truncated_v73_files_are_errors_of_ours(path, cut):
     content = save_v73(path, **the_usual()).read_bytes()
     path.write_bytes(content[: int(cut * len(content))])
-    with pytest.raises(DataError, match="is not a whole MATLAB file"):
+    with pytest.raises(DataError, match="is not a valid MATLAB file"):
         read(path)
 
 
@@ -351,7 +351,7 @@ class TestHostileHdf5:
             places = [(str(tmp_path / "secret"), 0, ROWS * 9)]
             file.create_dataset("YAll", (9, ROWS), np.uint8, external=places)
 
-        with pytest.raises(DataError, match="lies in another file"):
+        with pytest.raises(DataError, match="is stored in another file"):
             read(self.save_with(path, outside))
 
     def test_virtual_data_is_not_read(self, path, tmp_path):
@@ -362,7 +362,7 @@ class TestHostileHdf5:
             layout[:] = h5py.VirtualSource(other, "YAll", (9, ROWS))
             file.create_virtual_dataset("YAll", layout)
 
-        with pytest.raises(DataError, match="lies in another file"):
+        with pytest.raises(DataError, match="is stored in another file"):
             read(self.save_with(path, virtual))
 
     def test_references_groups_and_texts_are_refused(self, path):
@@ -376,7 +376,7 @@ class TestHostileHdf5:
             file["YAll"] = "tags"
 
         for tags in (references, group, texts):
-            with pytest.raises(DataError, match="is no array of numbers"):
+            with pytest.raises(DataError, match="is not an array of numbers"):
                 read(self.save_with(path, tags))
 
     def test_data_that_is_declared_and_not_there_is_refused(self, path):
@@ -394,5 +394,5 @@ def test_sparse_rows_beyond_the_matrix_are_damage(path):
     place = content.index(rows)
     content[place : place + 4] = (2**30).to_bytes(4, "little")
     path.write_bytes(content)
-    with pytest.raises(DataError, match="is not a whole MATLAB file"):
+    with pytest.raises(DataError, match="is not a valid MATLAB file"):
         read(path)

@@ -152,7 +152,7 @@ def test_what_unpacks_to_too_much_is_refused(book, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda xml: xml[:-40], "is not a whole Excel workbook"),
+        (lambda xml: xml[:-40], "is not a valid Excel workbook"),
         (lambda xml: b"", "no element found"),
         (lambda xml: b"<!DOCTYPE a [<!ENTITY b 'c'>]>" + xml, "states a document type"),
         (lambda xml: b"<a>" * 100, "more than 50 tags deep"),
@@ -195,7 +195,7 @@ def test_huge_dimensions_cost_nothing(book):
 def test_what_is_no_workbook_is_refused(tmp_path, content):
     path = tmp_path / "p.xlsx"
     path.write_bytes(content)
-    with pytest.raises(DataError, match="is not a whole Excel workbook"):
+    with pytest.raises(DataError, match="is not a valid Excel workbook"):
         PairedSet.read(path)
 
 

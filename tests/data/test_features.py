@@ -242,7 +242,7 @@ def test_a_second_entry_of_the_same_name_is_not_read(tmp_path):
 @pytest.mark.parametrize("point", [0xD800, 0x110000, 2**32 - 1])
 def test_ids_that_are_no_characters_are_refused(tmp_path, point):
     ids = np.frombuffer(np.array([97, point, 98], "<u4").tobytes(), "<U1")
-    with pytest.raises(DataError, match="no character"):
+    with pytest.raises(DataError, match="an invalid character"):
         PairedSet.read(saved(tmp_path, ids=ids))
 
 
@@ -253,5 +253,5 @@ def test_a_header_of_an_array_that_is_no_python_is_refused(tmp_path, header):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("image.npy", start + header)
         archive.writestr("text.npy", b"")
-    with pytest.raises(DataError, match=r"not a whole \.npz"):
+    with pytest.raises(DataError, match=r"not a valid \.npz"):
         PairedSet.read(path)

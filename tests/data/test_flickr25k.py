@@ -175,7 +175,7 @@ def test_annotated_pictures_that_are_not_in_the_copy_are_no_matter(official):
 def test_annotations_that_are_not_numbers_are_refused(official, line):
     labelled = official / "mirflickr25k_annotations_v080" / "sky.txt"
     labelled.write_text(f"1\n{line}\n")
-    with pytest.raises(DataError, match=r"sky\.txt' is not a whole list of picture"):
+    with pytest.raises(DataError, match=r"sky\.txt' is not a valid list of picture"):
         read(official)
 
 

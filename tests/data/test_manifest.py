@@ -281,7 +281,7 @@ def test_a_line_with_too_many_cells_is_broken(folder):
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"id,text\n", "nothing stands below the names of its columns"),
+        (b"id,text\n", "it has a header but no rows"),
         (b"\xff\xfe", "is empty"),
         (b"\xff\xfei\0d", "truncated data. Save it as CSV in UTF-8"),
         (b"PK\x03\x04\0\0\0\0\0\0", "is not text; save it as CSV"),
@@ -358,7 +358,7 @@ def test_cells_of_parquet_that_mean_nothing_are_refused(folder, column):
     }
     cells = {"id": ["1"], "text": ["a mug"], column: bad[column]}
     parquet.write_table(arrow.table(cells), folder / "pairs.parquet")
-    with pytest.raises(DataError, match="is not a whole Parquet file"):
+    with pytest.raises(DataError, match="is not a valid Parquet file"):
         PairedSet.read(folder / "pairs.parquet")
 
 

@@ -123,7 +123,7 @@ def test_columns_that_are_not_there_or_not_known_are_refused(folder):
         PairedSet.read(path, columns={"label": "title"})
     with pytest.raises(DataError, match="'title' cannot be read as two things"):
         PairedSet.read(path, columns={"labels": "title", "text": "title"})
-    with pytest.raises(DataError, match="is no manifest"):
+    with pytest.raises(DataError, match="is not a manifest"):
         PairedSet.read("scenes:20", columns={"text": "title"})
 
 

@@ -48,7 +48,7 @@ def test_limits_are_those_of_other_formats(kind):
         decode(content, 8, PictureLimits(pixels=2000))
     with pytest.raises(BrokenPicture, match="bytes; the limit is 100"):
         decode(content, 8, PictureLimits(bytes=100))
-    with pytest.raises(BrokenPicture, match=r"is not taken here\. Send it as JPEG"):
+    with pytest.raises(BrokenPicture, match=r"is not supported here\. Send it as JPEG"):
         decode(content, 8, PictureLimits(quick=True))
 
 

@@ -92,7 +92,7 @@ def test_arrow_and_parquet_files_are_read_alike(tmp_path, maker):
         ({"_data_files": []}, "names no files"),
         ({"_data_files": [{"filename": "../x.arrow"}]}, "names no files"),
         ({"_data_files": [{"filename": "x.mat"}]}, "names no files"),
-        ({"_data_files": 5}, "is not a whole list"),
+        ({"_data_files": 5}, "is not a valid list"),
         ({"_indices_data_files": [{"filename": "i.arrow"}]}, "flatten_indices"),
         (
             {"_data_files": [{"filename": "lost.arrow"}]},
@@ -118,7 +118,7 @@ def test_a_cut_arrow_file_is_refused(tmp_path):
     content = path.read_bytes()
     for share in (0.0, 0.2, 0.5, 0.8):
         path.write_bytes(content[: int(share * len(content))])
-        with pytest.raises(DataError, match="is not a whole Arrow file"):
+        with pytest.raises(DataError, match="is not a valid Arrow file"):
             PairedSet.read(path)
 
 
@@ -155,7 +155,7 @@ def test_a_number_that_python_cannot_hold_is_refused(tmp_path):
     path = tmp_path / "pairs.arrow"
     with pa.ipc.new_file(path, table.schema) as file:
         file.write_table(table)
-    with pytest.raises(DataError, match="is not a whole Arrow file"):
+    with pytest.raises(DataError, match="is not a valid Arrow file"):
         PairedSet.read(path)
 
 

@@ -105,7 +105,7 @@ def test_types_can_be_chosen_and_changed(tmp_path):
         folder.set_types({"price": "number"})
         assert folder.describe()["commit"] == commit
         assert folder.types() == {"price": "number", "later": "date"}
-        with pytest.raises(DataError, match="is no number"):
+        with pytest.raises(DataError, match="is not a number"):
             folder.search(random_codes(1), 1, where=[parse_condition("price<cheap")])
         assert folder.verify().is_clean
 
@@ -158,7 +158,7 @@ def test_types_survive_damage_of_the_logs_header(tmp_path):
 def test_unknown_types_are_refused():
     with pytest.raises(SettingError, match="did you mean 'number'"):
         read_types({"price": "numbr"})
-    with pytest.raises(SettingError, match="'label' is no column"):
+    with pytest.raises(SettingError, match="'label' cannot be given"):
         read_types({"label": "text"})
     with pytest.raises(DamagedIndex):
         About.read(b'{"bits": 8, "model": "m", "types": {"x": "colour"}}')

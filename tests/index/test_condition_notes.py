@@ -49,8 +49,8 @@ NAMES = Column(values=("Nikon", "canon"))
         ("=", "*", "text", NAMES, "no item has x '*'."),
         ("=", "7", "number", Column(numbers=("5", "9")), "next to it are 5 and 9."),
         ("=", "7", "number", Column(), "no item has x '7'."),
-        ("=", "7 €", "number", Column(), "is no number; did you mean 'x=7'?"),
-        ("=", "free", "number", NAMES, "no item has x 'free', which is no number."),
+        ("=", "7 €", "number", Column(), "is not a number; did you mean 'x=7'?"),
+        ("=", "free", "number", NAMES, "no item has x 'free', which is not a number."),
         ("=", "canan", "number", NAMES, "no item has x 'canan'; did you mean 'canon'?"),
         ("=", "2024", "date", Column(least_and_greatest=("a", "b")), "go from a to b."),
         ("=", "2024", "date", Column(least_and_greatest=("a", "a")), "; all are 'a'."),
@@ -82,15 +82,15 @@ def test_a_missing_value_is_reported_with_its_neighbours(
             Column(odd=(1, LONG)),
             False,
             [
-                "1 item has a x that is no number, "
-                f"such as '{LONG[:60]}', and is in no range."
+                "1 item has a x that is not a number, "
+                f"such as '{LONG[:60]}', and matches no range."
             ],
         ),
         (
             "date",
             Column(odd=(2000, "May")),
             False,
-            ["2,000 items have a x that is no date, such as 'May', and are in no"],
+            ["2,000 items have a x that is not a date, such as 'May', and match no"],
         ),
     ],
 )

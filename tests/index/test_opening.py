@@ -25,13 +25,13 @@ def test_an_address_is_a_server_and_a_path_is_none():
 
 
 def test_addresses_of_other_servers_are_refused():
-    with pytest.raises(IndexFolderError, match="'http://host/x' is no index"):
+    with pytest.raises(IndexFolderError, match="'http://host/x' is not an index"):
         is_server("http://host/x")
 
 
 def test_a_server_is_no_folder():
     assert require_folder("some/index") == Path("some/index")
-    with pytest.raises(IndexFolderError, match="kept by a server"):
+    with pytest.raises(IndexFolderError, match="is on a server"):
         require_folder(SERVER)
 
 

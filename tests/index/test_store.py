@@ -55,7 +55,7 @@ def test_every_item_has_a_code_and_an_id_of_its_own():
     for count in (2, 4):
         with pytest.raises(DataError, match=f"3 items were given {count} codes"):
             check_items(items, random_codes(count))
-    with pytest.raises(DataError, match="'item 1' stands 2 times"):
+    with pytest.raises(DataError, match="'item 1' occurs 2 times"):
         check_items([*items, items[1]], random_codes(4))
 
 

@@ -14,7 +14,7 @@ def test_auto_is_a_device_of_this_machine():
 @pytest.mark.parametrize(
     ("name", "there", "reason"),
     [
-        ("gpu", 0, "there is no such kind; known are auto, cpu, cuda. Use --device"),
+        ("gpu", 0, "unknown device; known are auto, cpu, cuda. Use --device"),
         ("cuda:99", 0, "PyTorch finds no accelerator. Use --device auto"),
         ("cuda:99", 2, "PyTorch finds cuda:0, cuda:1. Use --device auto"),
         ("cpu:x", 0, r"[^.]+\. Use --device auto or --device cpu\.$"),

@@ -196,7 +196,7 @@ def test_what_cannot_be_exported_is_reported(index, tmp_path, cache):
     state.write_bytes(state.read_bytes()[:-1])
     with (
         Index.open(folder) as damaged,
-        pytest.raises(DamagedIndex, match="it is not as written"),
+        pytest.raises(DamagedIndex, match="its checksum does not match"),
     ):
         open_encoder(damaged, "onnx")
     assert not cache.exists() or not kept(cache)

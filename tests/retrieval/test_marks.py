@@ -1,4 +1,4 @@
-"""Where words of a query stand in a text."""
+"""Where words of a query occur in a text."""
 
 import pytest
 

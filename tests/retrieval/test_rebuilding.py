@@ -172,7 +172,7 @@ def test_exported_lines_hold_everything(path, tmp_path):
     assert first["code"] == bytes(codes_of(path, ["item 0"])[0]).hex()
     sent = next(line for line in lines if line["id"] == "sent")
     assert (tmp_path / sent["image"]).is_file()
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="already exists"):
         export_items(path, out)
 
 

@@ -48,8 +48,8 @@ def test_results_come_in_the_order_of_a_column(sort, expected):
 def test_what_was_sorted_is_said():
     _, notes = Sorting(STORE, "price").sort(FOUND, 5000, True)
     assert notes == (
-        "only the 4 nearest of 5,000 items are sorted by 'price'; conditions or a "
-        "smaller radius let in fewer.",
+        "only the 4 nearest of 5,000 items are sorted by 'price'; add "
+        "conditions or use a smaller radius.",
         "1 of 4 candidates have no price to sort by, and come last.",
     )
     assert Sorting(STORE, "name").sort(FOUND, 4, False)[1] == ()

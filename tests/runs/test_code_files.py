@@ -77,7 +77,7 @@ def test_unfit_files_are_refused(tmp_path, changes, complaint):
 def test_damaged_and_missing_files_are_refused(tmp_path):
     path = write(tmp_path / "codes.npz")
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(DataError, match=r"not a whole.*Write it with 'fdch encode'"):
+    with pytest.raises(DataError, match=r"not a valid.*Write it with 'fdch encode'"):
         read_encoded(path)
     with pytest.raises(MissingFile):
         read_encoded(tmp_path / "gone.npz")

@@ -126,7 +126,7 @@ def test_scores_name_what_a_run_was_trained_on(
 
 def test_queries_that_lie_in_the_database_are_refused(task, trained):
     pairs = PairedSet.read(task.source)
-    message = "10 of the 40 queries lie in the database too, such as '31'"
+    message = "10 of the 40 queries are also in the database, such as '31'"
     with pytest.raises(DataError, match=message):
         evaluate(trained.method, pairs[:40], pairs[30:])
 

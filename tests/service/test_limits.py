@@ -297,7 +297,9 @@ def test_logs_hold_no_query(scenes, caplog):
         with pytest.raises(ServiceError):
             client.by_text(secret, where=["confidentialword=1"])
         it.service.searcher.search = None  # a bug
-        with pytest.raises(ServiceError, match="failed at this request") as caught:
+        with pytest.raises(
+            ServiceError, match="failed to handle this request"
+        ) as caught:
             client.by_text(secret)
         assert caught.value.status == 500
     ours = [record for record in caplog.records if not record.name.startswith("http")]

@@ -54,7 +54,7 @@ def test_an_item_is_replaced_only_when_that_is_meant(form, writer):
     form.get_by_label("Write token").fill(WRITE)
     form.get_by_role("button", name="Add it").click()
     said = form.get_by_role("status")
-    expect(said).to_contain_text("“scene3” is there already")
+    expect(said).to_contain_text("“scene3” already exists")
     assert writer.item("scene3") == before
     form.get_by_role("button", name="Replace it").click()
     expect(said).to_contain_text("Replaced. The index has 240 items.")

@@ -40,7 +40,7 @@ def give(page, token):
 @pytest.mark.parametrize("token", ["schlüssel€", "two words", "naïve"])
 def test_what_cannot_be_a_token_is_reported_and_another_can_be_given(enter, token):
     page = enter("/?q=boat", token)
-    expect(page.state).to_contain_text("This is no token")
+    expect(page.state).to_contain_text("This is not a token")
     assert page.barriers() == []
     page.page.reload()
     expect(page.state).to_contain_text("requires a token")

@@ -233,7 +233,7 @@ def test_wrong_usage_is_refused(fdch_command, scenes, options, code, message):
 def test_an_index_that_is_not_there_is_refused(fdch_command, tmp_path):
     result = fdch_command("serve", tmp_path / "nowhere", "--port", "0")
     assert result.exit_code == 1
-    assert "is not there" in result.stderr
+    assert "does not exist" in result.stderr
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_service(fdch_command, own_index):

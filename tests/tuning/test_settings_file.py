@@ -17,7 +17,7 @@ FILE = SettingsFile(
     settings={"bstep": "relaxed", "ridge": 1e-05, "iterations": 7},
     data={"name": 'a "b" \\ ü \x7f\n', "fingerprint": "f", "split": "s"},
     search={"score": 0.5, "trials": 3},
-    remark="The defaults stand.",
+    remark="The defaults are kept.",
 )
 TEXT = 'format = 1\nmethod = "dch"\nbits = 16\nseed = 0\n'
 

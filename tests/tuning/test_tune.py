@@ -141,7 +141,7 @@ def test_what_is_better_is_chosen_and_else_the_defaults(task, few_trials, monkey
     found, _ = tune_settings(replace(task, out=task.out.with_name("other.toml")), 5)
     assert found.chosen is found.trials[0]
     assert found.settings == {}
-    assert found.remark.startswith("The defaults stand:")
+    assert found.remark.startswith("The defaults are kept:")
 
 
 def test_fixed_settings_are_not_searched(task, few_trials):
@@ -202,7 +202,7 @@ def test_a_search_on_other_data_is_refused(
 def test_what_is_there_is_not_written_over(task, name):
     require_free_place(task.out, resume=False)
     task.out.with_name(name).touch()
-    with pytest.raises(RunError, match=rf"{name}' is there already. Add --resume"):
+    with pytest.raises(RunError, match=rf"{name}' already exists. Add --resume"):
         require_free_place(task.out, resume=False)
     require_free_place(task.out, resume=True)
 

@@ -1,4 +1,4 @@
-"""The defaults stand unless another trial is surely better."""
+"""The defaults are kept unless another trial is surely better."""
 
 import math
 

@@ -117,7 +117,7 @@ def _trials(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
     for name, value in content.items():
         if not isinstance(value, dict):
             raise SettingError(
-                f"'{name}' stands outside a trial. Write trials as tables, such as "
+                f"'{name}' is outside a trial. Write trials as tables, such as "
                 f"{EXAMPLE}."
             )
         if any(isinstance(inner, dict) for inner in value.values()):

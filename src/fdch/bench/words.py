@@ -160,7 +160,7 @@ class _Quality:
                 break
         if len(found) < 2:
             raise DataError(
-                f"the texts have no words that stand in {TOP} of them or more and that "
+                f"the texts have no words that occur in {TOP} of them or more and that "
                 "the model knows. Give more --gallery, or a run trained on texts."
             )
         return found

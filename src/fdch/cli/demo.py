@@ -72,7 +72,7 @@ def command(
     is_taken = out.exists() and (not out.is_dir() or any(out.iterdir()))
     if is_taken and not (out / MARKER).is_file():
         raise RunError(
-            f"'{out}' is there and was not made by a demo, so it is left alone. "
+            f"'{out}' exists and was not created by a demo. "
             "Choose another folder with --out."
         )
     if serve:

@@ -93,7 +93,9 @@ def _keep_known(
     unknown = lacks_known_words(method, pairs)
     if unknown.any() and broken == "refuse":
         others = int(unknown.sum()) - 1
-        more = f" So have {count(others, 'other row')}." if others else ""
+        have = "has" if others == 1 else "have"
+        also = f" {count(others, 'other row')} {have} the same problem."
+        more = also if others else ""
         raise UnknownWords(_explain(method, pairs, int(unknown.argmax())) + more)
     if unknown.all():
         raise DataError(

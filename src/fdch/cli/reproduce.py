@@ -34,7 +34,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
 @option("--data DATA", "Data to train on.", DATA, required=True)
 @option(
     "--out DIR",
-    "Folder for results; what is there already is not computed again.",
+    "Folder for results; existing results are not computed again.",
     PATH,
     required=True,
 )

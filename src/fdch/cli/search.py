@@ -35,8 +35,8 @@ TEXT_WIDTH = 48
 @option(
     "--where CONDITION...",
     "'column=value', also != < <= > >=, ^= for a beginning, or 'column in a,b'; "
-    "'label' stands for the labels. Odd names and values stand in double quotes. "
-    "All must hold.",
+    "'label' stands for the labels. Quote names and values that "
+    "contain spaces or operators. All must hold.",
     parse_where,
 )
 @option(

@@ -48,7 +48,7 @@ def parse_bytes(text: str) -> int:
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?", text.strip(), re.I)
     if found is None or not float(found[1]):
-        raise click.BadParameter(f"'{text}' is no size; give one such as 10GB.")
+        raise click.BadParameter(f"'{text}' is not a size; give one such as 10GB.")
     power = "KMGT".find(found[2].upper()) + 1 if found[2] else 0
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 

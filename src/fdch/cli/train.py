@@ -29,7 +29,7 @@ REPORTED = ("method", "fingerprint", *OF_DATA, *OF_TRAINING)
 @option("--out RUN", "Folder for the trained run.", PATH, required=True)
 @option(
     "--settings FILE",
-    "Take the settings that 'fdch tune' wrote; --set wins over them.",
+    "Take the settings that 'fdch tune' wrote; --set overrides them.",
     PATH,
     name="settings_file",
 )

@@ -179,7 +179,7 @@ class Client(SearchMethods[str, Picture]):
         return read.codes(self._send("POST", "/v1/encode/image", files=files))
 
     def item(self, name: str) -> Item:
-        """Return what is known of an item."""
+        """Return an item record."""
         return read.item(self._send("GET", content.path(name)))
 
     def picture(self, name: str) -> bytes:

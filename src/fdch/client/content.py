@@ -99,7 +99,7 @@ def item(
     labels: Sequence[str] | None,
     columns: Mapping[str, Cell] | None,
 ) -> dict[str, Any]:
-    """Return what is to be known of an item; what is None is left out."""
+    """Return the record of an item to send, without what is None."""
     content: dict[str, Any] = {}
     if words is not None:
         content["text"] = text("the text", words)

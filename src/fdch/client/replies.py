@@ -53,7 +53,7 @@ def get(reply: object, name: str, *kinds: type, other: Any = _NEEDED) -> Any:
 
 
 def item(reply: object) -> Item:
-    """Read what is known of an item."""
+    """Read an item record."""
     columns = get(reply, "columns", dict)
     for name in columns:
         get(columns, name, *_CELL)

@@ -153,8 +153,9 @@ def require_finite(
         wrong = np.unique(np.searchsorted(within.indptr, wrong, side="right") - 1)
     if len(wrong):
         raise DataError(
-            f"the {what} of {len(wrong):,} rows have values that are no finite numbers "
-            f"of 32 bits, the first in row {wrong[0]}. Repair or leave out those rows."
+            f"the {what} of {len(wrong):,} rows have values that are not finite "
+            f"32-bit numbers, the first in row {wrong[0]}. Repair or leave out those "
+            "rows."
         )
     return numbers
 

@@ -134,7 +134,7 @@ def reading(path: Path, kind: str, advice: str) -> Iterator[None]:
         ) from None
     except Exception as error:
         raise DataError(
-            f"'{path}' is not a whole {kind}: {shorten(str(error), 300)}. {advice}"
+            f"'{path}' is not a valid {kind}: {shorten(str(error), 300)}. {advice}"
         ) from error
 
 

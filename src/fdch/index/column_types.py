@@ -206,7 +206,7 @@ def read_types(given: Mapping[str, object]) -> dict[str, ColumnType]:
             hint = suggestion(str(type), TYPES) or f"; write one of {', '.join(TYPES)}."
             raise SettingError(f"a column has no type '{type}' ('{name}'){hint}")
         if not isinstance(name, str) or not name or name == LABEL:
-            raise SettingError(f"'{name}' is no column that can be given a type.")
+            raise SettingError(f"'{name}' cannot be given a type.")
     return cast("dict[str, ColumnType]", dict(given))
 
 
@@ -258,8 +258,8 @@ def check_condition(condition: Condition, type: ColumnType) -> None:
         meant = nearest_meaning(column, operator, value, type)
         hint = f"; did you mean {meant}?" if meant else "."
         raise DataError(
-            f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is no "
-            f"{KINDS[type]}{hint} {_HOW[type]}."
+            f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is not "
+            f"a {KINDS[type]}{hint} {_HOW[type]}."
         )
 
 

@@ -54,28 +54,28 @@ def note_missing(condition: Condition, value: str, type: ColumnType, look: Look)
     if type == "boolean" and read_truth(value) is not None:
         return f"{said}."
     if type != "text" and (meant := nearest_meaning(column, "=", value, type)):
-        return f"{said}, which is no {KINDS[type]}; did you mean {meant}?"
+        return f"{said}, which is not a {KINDS[type]}; did you mean {meant}?"
     near = nearest(value, look.values_like(value))
     if near:
         return f"{said}; did you mean '{near}'?"
-    return f"{said}." if type == "text" else f"{said}, which is no {KINDS[type]}."
+    return f"{said}." if type == "text" else f"{said}, which is not a {KINDS[type]}."
 
 
 def note_range(
     condition: Condition, type: ColumnType, look: Look, is_empty: bool
 ) -> Iterable[str]:
-    """Say why a range finds nothing, and which cells are in no range."""
+    """Say why a range finds nothing, and which cells match no range."""
     column = condition.column
     if is_empty:
         yield f"no item has {write_condition(condition)}{_span(look)}"
     if type in ("number", "date"):
         count, example = look.misfits()
         if count:
-            has, is_in = ("has", "is") if count == 1 else ("have", "are")
+            has, matches = ("has", "matches") if count == 1 else ("have", "match")
             items = "1 item" if count == 1 else f"{count:,} items"
             yield (
-                f"{items} {has} a {column} that is no {KINDS[type]}, such as "
-                f"'{example[:_SHOWN]}', and {is_in} in no range."
+                f"{items} {has} a {column} that is not a {KINDS[type]}, such as "
+                f"'{example[:_SHOWN]}', and {matches} no range."
             )
     elif as_number(condition.values[0]) is not None:
         yield (

@@ -226,5 +226,5 @@ def _wrong(text: str, meant: str | None = None) -> SettingError:
         f"'{text[:100]}' is not a condition{hint} Write 'column=value', with !=, <, "
         "<=, > or >= in place of =, ^= for a beginning, or 'column in a,b'; 'label' "
         "stands for the labels. Names and values with spaces at their ends, or with "
-        "operators in them, stand in double quotes."
+        "operators in them, must be in double quotes."
     )

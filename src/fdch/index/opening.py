@@ -74,11 +74,11 @@ def store_info(store: CodeStore) -> dict[str, object]:
 
 
 def require_folder(name: str | Path) -> Path:
-    """Refuse a server where only a folder can be looked after."""
+    """Refuse a server where only a folder can be maintained."""
     if is_server(name):
         raise IndexFolderError(
-            f"'{name}' is kept by a server, which looks after it itself; this is for "
-            "index folders."
+            f"'{name}' is on a server, which maintains it; this command is for index "
+            "folders."
         )
     return Path(name)
 
@@ -94,6 +94,6 @@ def is_server(name: str | Path) -> bool:
     scheme, found, _ = name.partition("://")
     if found and scheme + found != MILVUS:
         raise IndexFolderError(
-            f"'{name}' is no index: give a folder, or milvus://host:port/collection."
+            f"'{name}' is not an index; give a folder, or milvus://host:port/collection."
         )
     return bool(found)

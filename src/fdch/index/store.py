@@ -29,7 +29,7 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Item:
-    """What is known of an indexed item besides its code.
+    """The record of an indexed item: everything but its code.
 
     Args:
         id: The user's own name for it.
@@ -183,7 +183,7 @@ class Answer:
         distances: Hamming distances, (found,).
         codes: Codes of the items found.
         scanned: How many codes were compared or ruled out by bounds.
-        items: What was known of them when they were found; None where the store's
+        items: Their records when they were found; None where the store's
             `items` must be read afterwards.
         vectors: Of the items found; None where the store has none.
         shares: Of the query's words that each matches, 0 to 1; None where no words
@@ -286,7 +286,7 @@ class CodeStore(Protocol):
         """Remove items; return those of the ids that were not there."""
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Return what is known of items, None for an unknown id."""
+        """Return item records, None for an unknown id."""
 
     def codes(self, ids: Sequence[str]) -> Codes:
         """Return the codes of items; DataError names ids that are not there."""
@@ -400,8 +400,7 @@ def check_items(items: Sequence[Item], codes: Codes) -> None:
     for id, count in Counter(item.id for item in items).most_common(1):
         if count > 1:
             raise DataError(
-                f"id '{id}' stands {count} times among the items to add. Give each "
-                "item an id of its own."
+                f"id '{id}' occurs {count} times. Give each item an id of its own."
             )
 
 

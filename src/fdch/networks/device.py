@@ -42,7 +42,7 @@ def _reason(name: str, problem: Exception) -> str:
         there = [f"cuda:{number}" for number in range(torch.cuda.device_count())]
         return f"PyTorch finds {', '.join(there) or 'no accelerator'}"
     if kind not in KINDS:
-        return f"there is no such kind; known are {', '.join(KINDS)}"
+        return f"unknown device; known are {', '.join(KINDS)}"
     return str(problem).splitlines()[0].rstrip(".")
 
 

@@ -100,7 +100,7 @@ class Sorting:
         if is_cut:
             notes.append(
                 f"only the {len(found):,} nearest of {items:,} items are sorted by "
-                f"'{self.column}'; conditions or a smaller radius let in fewer."
+                f"'{self.column}'; add conditions or use a smaller radius."
             )
         if left := len(keyed) - len(there):
             notes.append(

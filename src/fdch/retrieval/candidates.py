@@ -58,7 +58,7 @@ class Candidates:
         return self.queries.without or [()] * len(self.queries.kinds)
 
     def find(self, rows: Sequence[int], count: int | None) -> list[tuple[Answer, Pool]]:
-        """Find so many first items of some queries, with what is known of them."""
+        """Find so many first items of some queries, with their records."""
         limit = count
         if limit is not None:
             if self.order is not None:
@@ -161,7 +161,7 @@ class Candidates:
     def _read_items(
         self, found: Sequence[tuple[Answer, Pool]]
     ) -> list[tuple[Answer, Pool]]:
-        """Add what is known of the items, where the store has not done so."""
+        """Add item records, where the store has not done so."""
         unread = [each.ids for each, _ in found if each.items is None]
         ids = list(dict.fromkeys(name for names in unread for name in names))
         items = dict(zip(ids, self.store.items(ids), strict=True)) if ids else {}

@@ -65,7 +65,7 @@ class Index:
     def __init__(self, store: CodeStore, context: Context = PLAIN) -> None:
         self.store = store
         self.context = context
-        # what is known of an item is read, joined and written by one at a time
+        # an item record is read, joined and written by one at a time
         self._changing = threading.RLock()
 
     def __len__(self) -> int:
@@ -281,7 +281,7 @@ class Index:
         )
 
     def update(self, items: Sequence[Item]) -> None:
-        """Replace what is known of items, which keep their codes and vectors."""
+        """Replace item records; items keep their codes and vectors."""
         if not items:
             return
         with self._changing:
@@ -295,7 +295,7 @@ class Index:
             return self.store.remove(ids)
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Return what is known of items, None for an unknown id."""
+        """Return item records, None for an unknown id."""
         require_several("ids", ids)
         return self.store.items(ids)
 

@@ -37,8 +37,8 @@ class SearchParams:
     Args:
         k: The most results; by default 10, or all within the radius if there is one.
         where: Conditions that results must all fulfil: 'price<=20', also = != < > >=,
-            ^= for a beginning, or 'column in a,b'; 'label' stands for the labels. Put
-            odd names and values in double quotes.
+            ^= for a beginning, or 'column in a,b'; 'label' stands for the labels. Quote
+            names and values that contain spaces or operators.
         radius: The largest Hamming distance of a result.
         rerank: Order the nearest candidates by their vectors where the index keeps
             some, else by how sure the query is of each bit; by default, do the former

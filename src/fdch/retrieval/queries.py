@@ -140,7 +140,7 @@ def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
     if vocabulary is None or not isinstance(text, str):
         return "the text vector is all zero; give one with a word in it."
     if not text.strip():
-        return f"the text is empty; give the model words. {vocabulary.hint(text)}"
+        return f"the text is empty; enter some words. {vocabulary.hint(text)}"
     return (
         f"no word of '{text[:_SHOWN]}' is known to the model. {vocabulary.hint(text)}"
     )

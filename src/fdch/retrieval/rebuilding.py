@@ -98,7 +98,7 @@ def export_items(name: str | Path, out: Path, progress: Progress = silent) -> in
     Uploaded pictures are copied into a folder beside the file.
     """
     if out.exists():
-        raise DataError(f"'{out}' is there already. Choose another path.")
+        raise DataError(f"'{out}' already exists. Choose another path.")
     pictures, done = out.with_suffix(".pictures"), 0
 
     def write(partial: Path) -> None:
@@ -144,7 +144,7 @@ def _target(old: CodeFolder, run: Run, out: Path) -> CodeFolder:
     if new.facts.get(SOURCE) != old.identity or new.model != run.fingerprint:
         new.close()
         raise IndexFolderError(
-            f"'{out}' is there already, and is not this index with this run. Choose "
+            f"'{out}' already exists, and is not this index with this run. Choose "
             "another path, or remove it first."
         )
     return new

@@ -15,7 +15,7 @@ _SHOWN = 60
 
 
 class Match(NamedTuple):
-    """A word of the query that stands in a text, from one character to another."""
+    """A word of the query that occurs in a text, from one character to another."""
 
     word: str
     start: int
@@ -27,12 +27,12 @@ class Result:
     """One item that was found.
 
     Args:
-        item: What is known of it.
+        item: Its record.
         distance: Bits in which its code differs from the query's; None where the
             model knows no word of the query.
         probability: That it is relevant; None where that is not known.
         similar: Ids of the results grouped under it; None without grouping.
-        matched: Where words of the query stand in its text.
+        matched: Where words of the query occur in its text.
     """
 
     item: Item

@@ -74,7 +74,7 @@ def read_encoded(path: Path) -> EncodedFile:
         raise
     except DAMAGE as error:
         raise DataError(
-            f"'{path}' is not a whole .npz file: {error}. Write it with 'fdch encode'."
+            f"'{path}' is not a valid .npz file: {error}. Write it with 'fdch encode'."
         ) from None
     if len(set(ids)) != len(ids):
         raise DataError(f"'{path}': ids must be unique; {name_repeated(ids)}.")

@@ -63,7 +63,7 @@ def evaluate(
     require_pairs(query, database)
     if found := shared_pairs(query, database):
         raise DataError(
-            f"{len(found):,} of the {len(query):,} queries lie in the database too, "
+            f"{len(found):,} of the {len(query):,} queries are also in the database, "
             f"such as '{found[0]}': each would find itself. Take them out of one of "
             "the two; PairedSet.split draws queries that are not in the database."
         )

@@ -124,7 +124,7 @@ class Gate:
             # ids are still encoded, so that a slash in one is not a path's
             scope["path"] = scope["raw_path"].decode("ascii", "replace")
         if scope["http_version"] not in ("1.0", "1.1"):
-            raise bad_head("this version of HTTP is not spoken", "Speak HTTP/1.1.")
+            raise bad_head("unsupported HTTP version", "Use HTTP/1.1.")
         headers = read_headers(scope)
         self._require_host(headers)
         preflight = self._origins.preflight(scope["method"], headers)
@@ -176,7 +176,7 @@ class Gate:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name not in self._hosts:
-            message = "this service is not called by that name."
+            message = "unknown host name."
             hint = f"Use one of {', '.join(sorted(self._hosts))}."
             raise Problem(421, "wrong_host", message, hint)
 
@@ -194,7 +194,7 @@ class Gate:
         if self._service.tokens is not None and holder is None:
             # a wrong token is refused, even where none is needed
             if b"authorization" in headers:
-                raise _unauthorized("the token is not known.")
+                raise _unauthorized("unknown token.")
             if scope["path"] not in OPEN and not scope["path"].startswith(OPEN_FOLDER):
                 raise _unauthorized("this service needs a token.")
         if scope["method"] not in WRITING and scope["path"] != RELOAD:

@@ -121,9 +121,9 @@ def _require_sound(trials: Sequence[Trial], reference: Sequence[object]) -> None
         ends = {last_step(fold) for fold in range(folds)}
         is_whole = ends <= trial.marks.keys() and len(trial.errors) == folds
         if trial.number != number or not is_whole or folds > len(reference):
-            raise ValueError(f"trial {number} is not whole")
+            raise ValueError(f"trial {number} is incomplete")
     if len(trials[:1]) != 1 or len(reference) != len(trials[0].seconds):
-        raise ValueError("the defaults are not whole")
+        raise ValueError("the defaults are incomplete")
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Verdict:
 
     @property
     def is_better(self) -> bool:
-        """Whether the best trial is taken; otherwise the defaults stand."""
+        """Whether the best trial is taken; otherwise the defaults are kept."""
         return self.gain > SURE * self.error
 
 

@@ -55,7 +55,7 @@ class Tuning:
         verdict, others = self.verdict, len(self.trials) - 1
         if verdict.best.number == 0:
             return (
-                f"The defaults stand: none of {others} other trials was measured on "
+                f"The defaults are kept: none of {others} other trials was measured on "
                 "all folds. More minutes allow more."
             )
         gained = (
@@ -65,8 +65,8 @@ class Tuning:
         if verdict.is_better:
             return f"Trial {verdict.best.number} of {others} {gained}."
         return (
-            f"The defaults stand: the best of {others} trials {gained}, not more than "
-            f"{SURE:g} standard errors."
+            f"The defaults are kept: the best of {others} trials {gained}, not more "
+            f"than {SURE:g} standard errors."
         )
 
     def to_file(self, data: Mapping[str, Any]) -> SettingsFile:
@@ -116,7 +116,7 @@ def require_free_place(out: Path, resume: bool) -> None:
     there = [path for path in own if path.exists()]
     if there and not resume:
         raise RunError(
-            f"'{there[0]}' is there already. Add --resume to continue that search, "
+            f"'{there[0]}' already exists. Add --resume to continue that search, "
             "or choose another --out."
         )
 

@@ -41,7 +41,7 @@ def connected(monkeypatch):
         client = Client(*answers)
         path = "fdch.index.milvus.connection._connect"
         monkeypatch.setattr(path, lambda address, seconds: client)
-        return Connection(ADDRESS, patience=5.0), client
+        return Connection(ADDRESS, retry_seconds=5.0), client
 
     return make
 
@@ -142,7 +142,7 @@ def test_a_port_that_never_answers_is_an_absent_store():
         silent.listen()
         port = silent.getsockname()[1]
         with pytest.raises(StoreAway, match=f"port {port}"):
-            MilvusStore.open(f"milvus://127.0.0.1:{port}/photos", patience=0.5)
+            MilvusStore.open(f"milvus://127.0.0.1:{port}/photos", retry_seconds=0.5)
 
 
 def test_the_client_package_is_named_where_missing(monkeypatch):

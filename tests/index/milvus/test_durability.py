@@ -29,7 +29,7 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
         keeper["start"](server)
         url = f"milvus://127.0.0.1:{server.listen_port}/photos"
         MilvusStore.create(url, 32, "model").close()
-        store = MilvusStore.open(url, patience=5.0)
+        store = MilvusStore.open(url, retry_seconds=5.0)
         store.add(items[:-1], codes[:-1])
         store.remove(["item 0"])
         store.add(items[-1:], codes[-1:])
@@ -46,7 +46,7 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
         # It would look for its ports again, and take some for busy that are not.
         monkeypatch.setattr(server.config, "resolve", lambda: None)
         keeper["start"](server)
-        with MilvusStore.open(url, patience=60.0) as again:
+        with MilvusStore.open(url, retry_seconds=60.0) as again:
             assert len(again) == 1_999
             assert again.items(["item 0", "item 1999"]) == [None, items[-1]]
             assert again.codes([f"item {i}" for i in range(1, 2_000)]) == codes[1:]

@@ -208,7 +208,7 @@ def test_senseless_demands_are_refused(filled):
         filled.search(random_codes(1), radius=3, k=-1)
     with pytest.raises(DataError, match="1 items were given 2 codes"):
         filled.add(named(1), random_codes(2))
-    with pytest.raises(DataError, match="'item 0' stands 2 times"):
+    with pytest.raises(DataError, match="'item 0' occurs 2 times"):
         filled.add(named(1) * 2, random_codes(2))
 
 

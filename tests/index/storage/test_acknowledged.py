@@ -40,6 +40,6 @@ def test_a_missing_or_short_file_is_reported(folder):
     path.write_bytes(path.read_bytes()[:700])
     latest, wrong = read_acknowledged(folder)
     assert latest == Acknowledged(2, 4, 5, UID)
-    assert wrong == ["it has not 1024 bytes", "record 1 is damaged"]
+    assert wrong == ["it does not have 1024 bytes", "record 1 is damaged"]
     path.unlink()
     assert read_acknowledged(folder) == (None, ["it is missing"])

@@ -129,7 +129,7 @@ def test_a_picture_lost_while_copying_goes_with_its_item_or_is_left_out(
 def test_a_copy_replaces_nothing(path, tmp_path):
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "file").touch()
-    with pytest.raises(IndexFolderError, match="is there already"):
+    with pytest.raises(IndexFolderError, match="already exists"):
         backup_folder(path, tmp_path / "copy")
 
 

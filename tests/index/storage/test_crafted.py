@@ -139,5 +139,5 @@ def test_an_index_that_describes_itself_in_no_text_is_damage(path):
 def test_a_log_that_begins_beyond_all_numbers_is_damage(path):
     header = read_header(path)._replace(first=2**63)
     (path / LOG).write_bytes(header.pack())
-    with pytest.raises(DamagedIndex, match="does not begin as written"):
+    with pytest.raises(DamagedIndex, match="has the wrong header"):
         rebuild_catalogue(path)

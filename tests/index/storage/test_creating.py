@@ -111,7 +111,7 @@ def test_an_index_that_never_got_its_model_is_reported(tmp_path):
     CodeFolder.create(path, 32, "model", FACTS).close()
     (problem,) = verify_folder(path).problems
     assert problem.file == "model"
-    with pytest.raises(IndexFolderError, match=r"is there already.* remove it first"):
+    with pytest.raises(IndexFolderError, match=r"already exists.* remove it first"):
         CodeFolder.create(path, 32, "model", FACTS)
 
 

@@ -62,7 +62,7 @@ def test_a_mount_of_the_same_disk_is_reported(tmp_path):
     [
         (errno.EBUSY, "is a mount point"),
         (errno.EXDEV, "is a mount point"),
-        (errno.ENOTEMPTY, "is there already"),
+        (errno.ENOTEMPTY, "already exists"),
         (errno.EIO, "disk is sound"),
     ],
 )
@@ -85,7 +85,7 @@ def test_of_two_at_once_the_first_to_finish_stays(tmp_path):
         CodeFolder.create(path, 32, "the first").close()
         return "the second"
 
-    assert "is there already" in refusal(path, write)
+    assert "already exists" in refusal(path, write)
     with CodeFolder.open(path) as folder:
         assert folder.model == "the first"
     assert [file.name for file in tmp_path.iterdir()] == ["index"]

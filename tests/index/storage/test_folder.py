@@ -106,7 +106,7 @@ def test_reopening_finds_the_same(filled, tmp_path):
 
 
 def test_a_batch_is_added_whole_or_not_at_all(filled):
-    with pytest.raises(DataError, match=r"'new' stands 2 times.* Give each item"):
+    with pytest.raises(DataError, match=r"'new' occurs 2 times.* Give each item"):
         filled.add([Item("new"), Item("new")], random_codes(2))
     with pytest.raises(DataError, match="column 'x'"):
         filled.add([Item("new"), Item("b", columns={"x": 1e999})], random_codes(2))
@@ -237,19 +237,21 @@ def test_a_copied_folder_opens(filled, tmp_path):
 
 
 def test_a_folder_that_is_taken_or_missing_is_reported(filled, tmp_path):
-    with pytest.raises(IndexFolderError, match="is there already"):
+    with pytest.raises(IndexFolderError, match="already exists"):
         CodeFolder.create(tmp_path / "index", 32, "m")
-    with pytest.raises(IndexFolderError, match="is not there"):
+    with pytest.raises(IndexFolderError, match="does not exist"):
         CodeFolder.open(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(IndexFolderError, match="is no index"):
+    with pytest.raises(IndexFolderError, match="is not an index"):
         CodeFolder.open(tmp_path / "empty")
     (tmp_path / "file").write_text("")
-    with pytest.raises(IndexFolderError, match="but a file, and an index is a folder"):
+    with pytest.raises(IndexFolderError, match="is a file; an index is a folder"):
         CodeFolder.open(tmp_path / "file")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / DESCRIPTION).write_text("{}")
-    with pytest.raises(IndexFolderError, match=r"but a run.*create INDEX --run .*run"):
+    with pytest.raises(
+        IndexFolderError, match=r"is a run, not.*create INDEX --run .*run"
+    ):
         CodeFolder.open(tmp_path / "run")
     with pytest.raises(IndexFolderError, match="1 to 512 bits; got 0"):
         CodeFolder.create(tmp_path / "new", 0, "m")

@@ -67,7 +67,7 @@ def test_every_flip_of_the_header_is_found(folder):
     whole = path.read_bytes()
     for place in range(HEADER_BYTES):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-        with pytest.raises(DamagedIndex, match="does not begin as written"):
+        with pytest.raises(DamagedIndex, match="has the wrong header"):
             read_header(folder)
 
 

@@ -102,7 +102,9 @@ def test_a_flip_in_the_codes_or_the_model_is_noticed_by_a_search(path):
     content = bytearray(file.read_bytes())
     content[500] ^= 1
     file.write_bytes(content)
-    with pytest.raises(DamagedIndex, match=r"rows 0 to 324: they are not as written"):
+    with pytest.raises(
+        DamagedIndex, match=r"rows 0 to 324: their checksums do not match"
+    ):
         contents(path)
 
 
@@ -189,7 +191,7 @@ def require_verified_picture(path, name):
     picture = path / "pictures" / name
     picture.write_bytes(b"another")
     (problem,) = verify_folder(path).problems
-    assert str(problem) == f"pictures/{name}: it is not as written"
+    assert str(problem) == f"pictures/{name}: its checksum does not match"
     picture.unlink()
     (problem,) = verify_folder(path).problems
     assert str(problem) == f"pictures/{name}: it is missing"

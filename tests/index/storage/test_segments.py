@@ -60,7 +60,7 @@ def test_a_damaged_chunk_is_not_continued(tmp_path):
     with segment.path.open("r+b") as file:
         file.seek(HEADER_BYTES + 9)
         file.write(b"\xff")
-    with pytest.raises(DamagedIndex, match="last rows are not as written"):
+    with pytest.raises(DamagedIndex, match="last rows do not match their checksum"):
         segment.append(5, some_rows(segment, 5), last)
 
 
@@ -72,7 +72,7 @@ def test_a_short_foreign_or_renamed_file_is_refused(tmp_path):
         segment.map_rows(6)
     other = segment_in(tmp_path, part=4)
     segment.path.rename(other.path)
-    with pytest.raises(DamagedIndex, match="does not begin as written"):
+    with pytest.raises(DamagedIndex, match="has the wrong header"):
         other.map_rows(5)
 
 

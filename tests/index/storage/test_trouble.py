@@ -358,9 +358,9 @@ def test_long_and_odd_names_are_names(tmp_path):
     [
         (".", "the folder that this program runs in"),
         ("x" * 300, "name is too long"),
-        ("file", "is there already"),
-        ("file/x", "a file stands where a folder should be"),
-        ("file/x/y", "a file stands where a folder should be"),
+        ("file", "already exists"),
+        ("file/x", "a file is where a folder should be"),
+        ("file/x/y", "a file is where a folder should be"),
     ],
 )
 def test_where_no_index_can_be_is_said(tmp_path, monkeypatch, name, words):

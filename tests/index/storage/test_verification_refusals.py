@@ -10,12 +10,12 @@ from fdch.index.storage.maintenance.verification import verify_folder
 
 @pytest.mark.parametrize("look", [verify_folder, repair_folder])
 def test_a_folder_of_something_else_is_refused_and_left_alone(look, tmp_path):
-    with pytest.raises(IndexFolderError, match="is no index"):
+    with pytest.raises(IndexFolderError, match="is not an index"):
         look(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("look", [verify_folder, repair_folder, CodeFolder.open])
 def test_a_folder_that_is_not_there_is_reported(look, tmp_path):
-    with pytest.raises(MissingIndex, match="is not there"):
+    with pytest.raises(MissingIndex, match="does not exist"):
         look(tmp_path / "index")

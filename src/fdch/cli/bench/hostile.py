@@ -43,4 +43,6 @@ def require_refused(result: dict[str, Any]) -> None:
     if not result["goes_on"]:
         problems.append("searches failed, or found something else afterwards")
     if problems:
-        raise Failure(f"hostile requests did harm; {'; '.join(problems)}.")
+        raise Failure(
+            f"hostile requests were not handled correctly; {'; '.join(problems)}."
+        )

@@ -13,7 +13,7 @@ _SHOWN = 3
 PROBLEMS = {
     "wrong": "wrong answers",
     "failed": "failed requests",
-    "lost": "items that are not as acknowledged",
+    "lost": "items that differ from what was acknowledged",
     "damage": "damage",
 }
 
@@ -52,4 +52,4 @@ def require_sound(result: dict[str, Any]) -> None:
     if result["exit_code"]:
         problems.append(f"the service ended with exit code {result['exit_code']}")
     if problems:
-        raise Failure(f"the service did not last; {'. '.join(problems)}.")
+        raise Failure(f"the soak test failed; {'. '.join(problems)}.")

@@ -4,7 +4,7 @@ from fdch.cli.shared.groups import LazyGroup
 
 command = LazyGroup(
     "cache",
-    help="Look after what is kept between runs to save time.",
+    help="Manage cached features, pixels and exports.",
     module=__name__,
     names=("clear",),
     example="fdch cache clear",

@@ -9,7 +9,7 @@ from fdch.cli.shared.output import count, report
 def command(as_json: bool) -> None:
     """Delete cached features, pixels and exports.
 
-    They lie in $FDCH_CACHE, or in ~/.cache/fdch. Results do not change: what is
+    They are in $FDCH_CACHE, or in ~/.cache/fdch. Results do not change: what is
     needed is computed again. Other files in that folder are kept.
     """
     from fdch.data.cache import clear_cache, default_folder

@@ -4,7 +4,7 @@ from fdch.cli.shared.groups import LazyGroup
 
 command = LazyGroup(
     "index",
-    help="Make an index of pairs, change it and look after it.",
+    help="Create, change and maintain an index.",
     module=__name__,
     names=(
         *("create", "add", "remove", "remap", "info", "verify", "repair", "backup"),

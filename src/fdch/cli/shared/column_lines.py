@@ -24,7 +24,7 @@ def column_lines(columns: "Mapping[str, ColumnFacts]") -> Iterator[str]:
         yield f"\n{lay_out(('column', 'type', 'cells', 'such as'), rows)}"
     for name, facts in columns.items():
         if facts.misfits:
-            yield f"\ncells of '{plain(name, 24)}' that are no {facts.type}, such as:"
+            yield f"\ncells of '{plain(name, 24)}' that are not a {facts.type}:"
             for id, value in facts.misfits[:NAMED]:
                 yield f"  {plain(id, 40)}: {plain(value, 60)}"
 

@@ -149,7 +149,7 @@ def require_place(path: Path, *endings: str, inputs: Iterable[object] = ()) -> P
             f"'{path.with_suffix(endings[0])}'."
         )
     elif os.path.lexists(file) and not os.path.isfile(file):
-        problem = f"'{path}' is not an ordinary file, so it is left alone."
+        problem = f"'{path}' is not a regular file, so it is not overwritten."
     elif any(_is_same(file, str(name)) for name in inputs):
         problem = f"'{path}' is read by this command; name another file to write."
     elif os.path.isfile(folder):

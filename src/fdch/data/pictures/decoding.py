@@ -1,6 +1,6 @@
 """One picture's bytes to pixels, under limits; whatever is wrong is named.
 
-Every file is taken for hostile: its header is read first, and nothing is
+Every file is assumed to be hostile: its header is read first, and nothing is
 decoded that is over the limits or in a format that is not accepted.
 """
 
@@ -164,7 +164,7 @@ def choose_formats(content: bytes, limits: PictureLimits, name: str) -> tuple[st
     is_avif = any(brand in content[8:64] for brand in (b"avif", b"avis"))
     kind = "AVIF" if is_avif else "HEIC"
     if limits.quick:
-        raise BrokenPicture(f"{name}: {kind} is not taken here. Send it as JPEG.")
+        raise BrokenPicture(f"{name}: {kind} is not supported here. Send it as JPEG.")
     if is_avif:
         if find_spec("PIL._avif") is None:
             raise BrokenPicture(f"{name}: this Pillow reads no AVIF. Update it.")

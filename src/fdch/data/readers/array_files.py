@@ -110,7 +110,7 @@ def read_texts(values: NDArray[Any]) -> list[str]:
         order = "<" if values.dtype.str[0] == "<" else ">"
         points = np.frombuffer(values.tobytes(), f"{order}u4")
         if ((points >= 0xD800) & (points < 0xE000) | (points > sys.maxunicode)).any():
-            raise ValueError("a text holds what is no character")
+            raise ValueError("a text has an invalid character")
     return [str(value) for value in values.reshape(-1)]
 
 

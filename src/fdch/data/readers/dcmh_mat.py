@@ -5,7 +5,7 @@ pictures, `YAll` the tags and `LAll` the labels of all pairs. MATLAB has picture
 as height x width x 3 x pairs; a v7.3 file is HDF5 and stores all axes in reverse
 order. An HDF5 file of another program is taken in the same way, unless its pictures
 are pairs x height x width x 3. Of HDF5's links only plain ones are followed, and no
-data is read that lies in another file.
+data is read that is stored in another file.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Variable:
     def load(self, rows: int) -> Any:
         """Read a matrix, sparse or as float32, with so many rows."""
         if len(self.shape) != 2:
-            raise DataError(f"{self} is no matrix.")
+            raise DataError(f"{self} is not a matrix.")
         _require_few(self.name, self.shape)
         values = self.stored
         if not sparse.issparse(values):
@@ -154,7 +154,7 @@ def _choose(variables: dict[str, Variable], names: tuple[str, ...]) -> Variable:
         there = ", ".join(f"'{name}'" for name in variables)
         raise DataError(
             f"it has {there}, but none of {', '.join(names)}. Pictures, tags and "
-            "labels must lie in one file."
+            "labels must be in one file."
         )
     if 0 in one.shape:
         raise DataError(
@@ -177,9 +177,9 @@ def _notes(variable: Variable) -> tuple[str, ...]:
     if variable.is_marked:
         return ()
     return (
-        f"'{variable.name}' was not written by MATLAB; its pictures are taken for "
-        "pairs x 3 x width x height, as MATLAB's look from outside. If they lie on "
-        "their side, save them as pairs x height x width x 3.",
+        f"'{variable.name}' was not written by MATLAB; its pictures are read as "
+        "pairs x 3 x width x height, as MATLAB's look from outside. If they appear "
+        "rotated, save them as pairs x height x width x 3.",
     )
 
 
@@ -243,10 +243,10 @@ def _open_dataset(file: Any, name: str) -> Variable:
     data = file[name]
     if not isinstance(data, h5py.Dataset) or data.dtype.kind not in "biuf":
         raise DataError(
-            f"'{name}' is no array of numbers; a sparse one must be saved as full(...)."
+            f"'{name}' is not an array of numbers; save a sparse one as full(...)."
         )
     if data.is_virtual or data.external:
-        raise DataError(f"'{name}' lies in another file; it is not read.")
+        raise DataError(f"'{name}' is stored in another file, which is not read.")
     chunk = prod(data.chunks or ()) * data.dtype.itemsize
     declared, stored = data.nbytes, data.id.get_storage_size()
     if chunk > _MAX_CHUNK_BYTES or declared > stored * _MAX_PACKED:

@@ -129,7 +129,7 @@ def _pictures(found: Sequence[Path | Place | None], limits: PictureLimits) -> Pi
         return PictureFiles(paths, limits)
     if any(paths):
         raise DataError(
-            "some pictures lie in the files themselves and others are named by their "
+            "some pictures are in the files themselves and others are named by their "
             "paths. Read the files one by one, and write one that has both again."
         )
     placed = [None if isinstance(each, Path) else each for each in found]
@@ -179,7 +179,7 @@ def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
             f"'{path}' is a folder without pictures ({', '.join(ENDINGS)}). Name a "
             "manifest or shards by their own names, such as shards-{000..099}.tar."
         )
-    reason = ": nothing stands below the names of its columns."
+    reason = ": it has a header but no rows."
     if skipped:
         first = skipped[0].reason
         reason = f"; {len(skipped):,} were skipped, the first because: {first}"

@@ -91,8 +91,8 @@ def _read_all(
 def _refuse_layout(source: str, layout: Layout) -> None:
     if layout.columns or layout.pictures:
         raise DataError(
-            f"'{source}' is no manifest, so that --columns and --pictures mean nothing "
-            "for it. Leave them out."
+            f"'{source}' is not a manifest; --columns and --pictures do not apply. "
+            "Leave them out."
         )
 
 

@@ -80,7 +80,7 @@ def paired_differences(
     found: list[PairedDifference] = []
     reasons: list[str] = []
     if MEASURES[measure].is_rank and len(groups) > 1:
-        return [], [f"{measure}: a median is no mean over queries"]
+        return [], [f"{measure}: a median has no per-query differences"]
     first = next(iter(groups), ("", 0))
     for key in list(groups)[1:]:
         alike = first[0], key[1]

@@ -21,14 +21,16 @@ REFUSED = {"UNAUTHENTICATED", "PERMISSION_DENIED"}
 class Connection:
     """One client of a server; safe to use from several threads.
 
-    A call is tried again for `patience` seconds while the server is away or busy.
+    A call is retried for `retry_seconds` while the server is away or busy.
     Requests it refuses are never repeated.
     """
 
-    def __init__(self, address: Address, patience: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self, address: Address, retry_seconds: float = TIMEOUT_SECONDS
+    ) -> None:
         self.address = address
-        self.patience = patience
-        self._client = _connect(address, min(CONNECT_SECONDS, patience))
+        self.retry_seconds = retry_seconds
+        self._client = _connect(address, min(CONNECT_SECONDS, retry_seconds))
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
         """Call a function of the client.
@@ -38,7 +40,7 @@ class Connection:
             IndexFolderError: It answered that it will not.
         """
         function = getattr(self._client, name)
-        end, wait = time.monotonic() + self.patience, FIRST_WAIT
+        end, wait = time.monotonic() + self.retry_seconds, FIRST_WAIT
         while True:
             left = max(end - time.monotonic(), FIRST_WAIT)
             try:

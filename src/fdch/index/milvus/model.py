@@ -58,7 +58,7 @@ class ModelCollection(Collection):
             raise IndexFolderError(
                 f"collection '{self.name}' at {self.connection.address.server}, where "
                 "the model would be kept, was not made by fdch. Choose another name; "
-                "fdch leaves this one alone."
+                "fdch does not change this one."
             )
 
     def save(self, generation: str, folder: Path) -> tuple[int, str]:

@@ -132,7 +132,7 @@ def read_vectors(written: Sequence[str], vector_bytes: int) -> Vectors | None:
         return np.frombuffer(content, np.int8).reshape(len(written), vector_bytes)
     except ValueError as problem:
         raise DamagedIndex(
-            f"a vector is not as fdch wrote it ({problem}). Add the items again."
+            f"a vector is damaged ({problem}). Add the items again."
         ) from problem
 
 

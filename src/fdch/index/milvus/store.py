@@ -135,15 +135,17 @@ class MilvusStore:
 
     @classmethod
     def open(
-        cls, url: str, writable: bool = True, *, patience: float = TIMEOUT_SECONDS
+        cls, url: str, writable: bool = True, *, retry_seconds: float = TIMEOUT_SECONDS
     ) -> Self:
         """Open a collection made by `create`; any client may write to it.
 
-        Calls are tried again for `patience` seconds.
+        Calls are retried for `retry_seconds`.
         """
         address = Address.parse(url)
         with ExitStack() as stack:
-            connection = stack.enter_context(closing(Connection(address, patience)))
+            connection = stack.enter_context(
+                closing(Connection(address, retry_seconds))
+            )
             collection = Collection(connection)
             described = Description.read(address, collection.description())
             collection.load()
@@ -195,7 +197,7 @@ class MilvusStore:
         return [name for name in named if name not in known]
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Return what is known of items, None for an unknown id."""
+        """Return item records, None for an unknown id."""
         rows = self._collection.fetch(ids, ITEM_FIELDS, ITEM_IDS)
         return [read_item(rows[name]) if name in rows else None for name in ids]
 

@@ -81,7 +81,7 @@ class Part:
         places = self.grouping.places[picked]
         if places.max(initial=0) >= len(self):
             raise DamagedIndex(
-                "a grouping names rows that are not there; compact the index again."
+                "a grouping names rows that do not exist; compact the index again."
             )
         return self.rows[places]
 

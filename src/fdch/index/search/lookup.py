@@ -305,7 +305,7 @@ def _scan_stored(
         numbers = part.grouping.order[keys & NUMBER_MASK].astype(np.int64)
         if numbers.max(initial=0) >= len(part):
             raise DamagedIndex(
-                "a grouping names rows that are not there; compact the index again."
+                "a grouping names rows that do not exist; compact the index again."
             )
         moved = (keys >> NUMBER_BITS << NUMBER_BITS) | (numbers + part.first)
         collected.append(moved if part.dead is None else moved[~part.dead[numbers]])

@@ -181,7 +181,7 @@ class Access:
             if (wrong := self._catalogue_problem()) is not None:
                 yield Problem(CATALOGUE, "", wrong)
             if known.keys() != set(parts):
-                yield Problem(CATALOGUE, "parts", "they are not those of its records")
+                yield Problem(CATALOGUE, "parts", "they do not match its records")
             for part in known.values():
                 for problem in part_problems(place, part):
                     if problem.what == MISSING:

@@ -31,14 +31,14 @@ _MOUNTED = (
     "is a mount point, which cannot become an index. Name a folder in it, such as "
     "'{path}/catalogue.index'."
 )
-_TAKEN = "is there already. Choose another path, or remove it first."
+_TAKEN = "already exists. Choose another path, or remove it first."
 _REASONS = {
     errno.EBUSY: _MOUNTED,
     errno.EXDEV: _MOUNTED,
     errno.EEXIST: _TAKEN,
     errno.ENOTEMPTY: _TAKEN,
     errno.ENOENT: (
-        "could not be made: '{missing}' is not there. Check that files can be made "
+        "could not be made: '{missing}' does not exist. Check that files can be made "
         "beside it and stay, or choose another path."
     ),
 }

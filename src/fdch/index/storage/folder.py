@@ -143,7 +143,7 @@ class CodeFolder:
         return [id for id in wanted if id not in known]
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
-        """Return what is known of items, None for an unknown id."""
+        """Return item records, None for an unknown id."""
         with self._access.reading() as view:
             return find_items(view, ids)
 

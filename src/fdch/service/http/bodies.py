@@ -93,7 +93,7 @@ def read_length(scope: Scope, headers: Mapping[bytes, bytes], max_bytes: int) ->
         what = "a body has a Content-Length or a Transfer-Encoding, not both"
         raise bad_head(what, "Send one of the two.")
     if given is not None and not (given.isdigit() and len(given) < 16):
-        raise bad_head("Content-Length is no number", "Correct it.")
+        raise bad_head("Content-Length is not a number", "Correct it.")
     length = max_bytes if is_chunked else int(given or 0)
     if length > max_bytes:
         raise too_long(max_bytes)
@@ -102,8 +102,8 @@ def read_length(scope: Scope, headers: Mapping[bytes, bytes], max_bytes: int) ->
         hint = "Leave it out; POST and PUT take one."
         raise Problem(400, "unwanted_body", what, hint)
     if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        what = "packed bodies are not taken."
-        raise Problem(415, "wrong_type", what, "Send it unpacked.")
+        what = "compressed bodies are not supported."
+        raise Problem(415, "wrong_type", what, "Send it uncompressed.")
     return length
 
 

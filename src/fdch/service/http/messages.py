@@ -130,7 +130,7 @@ class SearchQuery(SearchOptions, Feedback):
 
     q: QueryText = Field(
         description="The text as it is typed: a word with a hyphen before it is "
-        "avoided, unless it stands in double quotes."
+        "avoided, unless it is in double quotes."
     )
 
     @property
@@ -193,7 +193,7 @@ class ItemRequest(Body):
 
 
 class ItemReply(BaseModel):
-    """What is known of an item."""
+    """An item record."""
 
     id: str
     text: str | None
@@ -225,7 +225,7 @@ class Hit(ItemReply):
         None, description="With group: ids of the results that it stands for."
     )
     matched: list[WordMatch] = Field(
-        description="Where words of the query stand in the text."
+        description="Where words of the query occur in the text."
     )
 
 
@@ -276,7 +276,7 @@ class EncodeReply(BaseModel):
 
 
 class PutReply(BaseModel):
-    """What was written, and is on disk."""
+    """What was written to disk."""
 
     id: str
     kind: Literal["pair", "image", "text", "code"]

@@ -49,8 +49,8 @@ class Origins:
 def _check(origin: str) -> str:
     if not _ORIGIN.fullmatch(origin):
         raise SettingError(
-            f"'{origin}' is no origin. Give the scheme and the host of a site in lower "
-            "case, and its port if it has one, such as 'https://shop.example' or "
+            f"'{origin}' is not an origin. Give the scheme and the host of a site in "
+            "lower case, and its port if it has one, such as 'https://shop.example' or "
             "'http://127.0.0.1:3000', without a path."
         )
     return origin

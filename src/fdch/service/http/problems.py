@@ -123,4 +123,4 @@ def _is_full(error: object) -> bool:
 def internal_error() -> Problem:
     """Reply without details; the log has them."""
     hint = "Report it to whoever runs the service; its log has more."
-    return Problem(500, "internal", "the service failed at this request.", hint)
+    return Problem(500, "internal", "the service failed to handle this request.", hint)

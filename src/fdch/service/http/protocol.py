@@ -199,7 +199,7 @@ class TimeoutProtocol(H11Protocol):
             problem = long_head()
         else:
             close = {"connection": "close"}
-            what = "the request is not understood."
+            what = "the request is not valid HTTP."
             problem = Problem(400, "bad_http", what, "Send HTTP/1.1.", close)
         reply = problem.response()
         headers = [*reply.raw_headers, *SECURITY_HEADERS]

@@ -121,7 +121,7 @@ def _sort_parts(parts: list[Part], names: Collection[str]) -> Form:
     for part in parts:
         shown = part.name[:40]
         if part.is_file != (part.name == PICTURE):
-            raise _wrong(f"'{shown}' is not what is expected under that name")
+            raise _wrong(f"'{shown}' has the wrong kind of content")
         if part.is_file:
             pictures.append(part.content)
         elif part.name not in names:
@@ -193,7 +193,7 @@ def invalid(errors: Any) -> Problem:
     for error in list(errors)[:5]:
         place = ".".join(str(part) for part in error["loc"] if part != "body")
         messages.append(f"{place[:80]}: {error['msg']}" if place else str(error["msg"]))
-    message = "; ".join(messages) or "the request is not as expected"
+    message = "; ".join(messages) or "the request is invalid"
     return Problem(422, "invalid", message, _HINT)
 
 

@@ -164,7 +164,7 @@ class CurrentIndex:
         except FdchError as problem:
             if str(problem) != self._complaint:
                 self._complaint = str(problem)
-                _log.error("there is no index that can be served: %s", problem)
+                _log.error("no index can be served: %s", problem)
 
     async def repeat(self, work: Callable[[], Awaitable[_T]]) -> _T:
         """Do some work; repeat it if the index was replaced during it."""

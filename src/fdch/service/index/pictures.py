@@ -155,7 +155,7 @@ class ItemPictures:
     def place(self, name: str, content: bytes) -> Path:
         """Say where an item's picture is to be kept: under a name of its digest."""
         if self.folder is None:
-            message = "this service has no folder to keep pictures in."
+            message = "this service has no folder for uploaded pictures."
             hint = "Run it with '--pictures FOLDER', or send texts only."
             raise Problem(409, "no_place_for_pictures", message, hint)
         found = picture_format(content, self._limits, "the picture")
@@ -259,6 +259,6 @@ def _over_quota(used: int, quota: int) -> Problem:
 
 
 def _missing_picture() -> Problem:
-    message = "the picture of this item is not where it was when it was indexed."
+    message = "the picture of this item was moved or deleted after indexing."
     hint = f"{_REPORT}; the item can still be found."
     return Problem(404, "picture_missing", message, hint)

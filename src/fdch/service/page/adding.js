@@ -29,7 +29,7 @@ export function form(index, actions) {
     if (name !== replaced && await isThere(name)) {
       replaced = name;
       send.textContent = "Replace it";
-      return [`An item “${words.short(name)}” is there already. Replace it, or choose another id.`];
+      return [`An item “${words.short(name)}” already exists. Replace it, or choose another id.`];
     }
     const item = { ...(text.value.trim() && { text: text.value.trim() }), labels: split(labels.value), columns: cellsOf(columns) };
     const { created } = await service.put(name, item, picture.files[0]);

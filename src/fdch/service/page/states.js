@@ -58,7 +58,7 @@ function tokenForm(actions) {
   const use = (given) => {
     if (isToken(given)) { actions.token(given); return; }
     wrong.hidden = false;
-    wrong.textContent = "This is no token: tokens have letters from A to Z, digits and the signs ._~+/=- only.";
+    wrong.textContent = "This is not a token: tokens have letters from A to Z, digits and the signs ._~+/=- only.";
     field.select();
   };
   return state("This service requires a token",

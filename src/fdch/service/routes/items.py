@@ -1,4 +1,4 @@
-"""Routes of items: what is known of them, their pictures, and changes."""
+"""Routes of items: their records, pictures and changes."""
 
 from functools import partial
 from typing import Annotated

@@ -60,7 +60,7 @@ def results_json(results: Results, address: str) -> dict[str, Any]:
 
 
 def item_json(known: Item, address: str) -> dict[str, Any]:
-    """Shape what is known of an item; its picture's path stays in here."""
+    """Shape an item record; its picture's path stays in here."""
     has_address = known.image is not None and known.id not in _DOTS
     quoted = quote(known.id, safe="") if has_address else ""
     return {

@@ -59,7 +59,7 @@ def add_facts(app: FastAPI, service: Service) -> None:
         except FdchError as problem:
             _log.error("%s", problem)
             message = "the index that replaced this one cannot be served."
-            hint = "The log says why; the index that was served is served still."
+            hint = "The log says why; the previous index stays in service."
             raise Problem(409, "not_switched", message, hint) from None
 
     @app.get(

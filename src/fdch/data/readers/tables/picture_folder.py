@@ -35,7 +35,7 @@ def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
         shown = sorted(name for name in files if not name.startswith("."))
         pictures = [n for n in shown if Path(n).suffix.lower() in ENDINGS]
         texts = {Path(name).with_suffix(".txt").name for name in pictures}
-        left_out["files that are no pictures"] += len(
+        left_out["files that are not pictures"] += len(
             {*shown}.difference(pictures, texts)
         )
         labels = list(Path(place).relative_to(folder).parts)

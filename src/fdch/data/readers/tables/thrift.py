@@ -20,7 +20,7 @@ def read_struct(content: bytes) -> tuple[dict[Field, Any], int]:
 
     Raises:
         IndexError: The bytes end too early.
-        ValueError: They are no struct, or have a field twice.
+        ValueError: They are not a struct, or have a field twice.
     """
     reader = _Reader(content)
     found = reader.struct(0)
@@ -39,7 +39,7 @@ class _Reader:
             kind = head & 15
             number = number + (head >> 4) if head >> 4 else self._whole(INT16)
             if number in seen:
-                raise ValueError("a field stands twice")
+                raise ValueError("a field occurs twice")
             seen.add(number)
             is_truth = kind in (TRUE, FALSE)
             value = kind == TRUE if is_truth else self._value(kind, depth)

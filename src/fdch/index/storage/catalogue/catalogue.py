@@ -1,6 +1,6 @@
 """The catalogue: a SQLite file derived from the log, for ids and filters.
 
-It can be deleted: the next opening makes it again. SQLite checks the shape of its
+It can be deleted: the next opening rebuilds it. SQLite checks the shape of its
 pages, not what they say, so catalogue.check has a checksum of the whole file. The file
 itself changes only at a checkpoint; between two of them commits go into SQLite's
 write-ahead log, whose frames have checksums of their own.
@@ -87,9 +87,9 @@ def check_problem(folder: Path, uid: bytes) -> str | None:
     except FileNotFoundError:
         return "its checksum is missing"
     if not is_check(content, uid):
-        return "its checksum is not as written"
+        return "its checksum is damaged"
     is_same = content[:-DIGEST_BYTES] == _file_check(folder / CATALOGUE)
-    return None if is_same else "it is not as written"
+    return None if is_same else "its checksum does not match"
 
 
 def is_log_of_file(connection: sqlite3.Connection, folder: Path) -> bool:
@@ -100,7 +100,7 @@ def is_log_of_file(connection: sqlite3.Connection, folder: Path) -> bool:
     """
     (note,) = connection.execute("PRAGMA user_version").fetchone()
     known = _check_note(folder)
-    return 0 in (note, known) or note == known  # no checksum: it is made again
+    return 0 in (note, known) or note == known  # no checksum: it is rebuilt
 
 
 def _check_note(folder: Path) -> int:

@@ -179,7 +179,7 @@ def number_columns(view: View) -> dict[str, int]:
     found = dict(view.connection.execute(query))
     if not all(isinstance(name, str) for name in found):
         path = view.snapshot.place.folder / CATALOGUE
-        raise DamagedIndex(f"'{path}': the name of a column is no text. {REPAIR}")
+        raise DamagedIndex(f"'{path}': a column name is not text. {REPAIR}")
     return found
 
 

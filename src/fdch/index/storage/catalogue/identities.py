@@ -28,7 +28,7 @@ _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
 def find_items(view: View, ids: Sequence[str]) -> list[Item | None]:
-    """Return what is known of the items with these ids, None for an unknown id."""
+    """Return the records of the items with these ids, None for an unknown id."""
     numbers = numbers_of(view, ids)
     items = items_of(view, np.array(list(numbers.values()), dtype=np.int64))
     known = dict(zip(numbers, items, strict=True))
@@ -43,7 +43,7 @@ def numbers_of(view: View, ids: Sequence[str]) -> dict[str, int]:
 
 
 def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
-    """Return what is known of items that are there."""
+    """Return the records of items that exist."""
     stored = numbers[~view.snapshot.is_running(numbers)].tolist()
     wanted = list(dict.fromkeys(stored))
     rows = _rows_where(view, "number", wanted)
@@ -110,7 +110,7 @@ def _rows_where(
     for row in view.connection.execute(query, (json.dumps(values),)) if values else ():
         if not is_intact_item(place.uid, *row):
             raise DamagedIndex(
-                f"'{place.folder / CATALOGUE}': what is known of item "
+                f"'{place.folder / CATALOGUE}': the record of item "
                 f"{str(row[1])[:80]!r} is damaged. {REPAIR}"
             )
         yield row[:3]

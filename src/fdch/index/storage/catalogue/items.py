@@ -23,7 +23,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
@@ -64,7 +64,7 @@ def from_row(id: str, content: str) -> Item:
         _require_item(item)
     except (ValueError, TypeError, RecursionError) as problem:
         raise DamagedIndex(
-            f"what is known of item '{str(id)[:80]}' is damaged ({problem}). "
+            f"the record of item '{str(id)[:80]}' is damaged ({problem}). "
             "Run 'fdch index verify' to see what is wrong."
         ) from problem
     return item

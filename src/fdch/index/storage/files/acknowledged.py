@@ -55,7 +55,7 @@ def read_acknowledged(folder: Path) -> tuple[Acknowledged | None, list[str]]:
         return None, ["it is missing"]
     wrong = []
     if len(content) != _SLOTS * _SLOT_BYTES:
-        wrong.append(f"it has not {_SLOTS * _SLOT_BYTES} bytes")
+        wrong.append(f"it does not have {_SLOTS * _SLOT_BYTES} bytes")
     slots = [content[i * _SLOT_BYTES :][:_SLOT_BYTES] for i in range(_SLOTS)]
     records = [_read(slot) for slot in slots]
     wrong += [f"record {i} is damaged" for i, r in enumerate(records) if r is None]

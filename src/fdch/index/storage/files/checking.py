@@ -50,12 +50,12 @@ def flush_files(folder: Path, inside: Path) -> list[FileRow]:
 
 
 def file_problems(folder: Path, files: Iterable[FileRow]) -> Iterator[Problem]:
-    """Find files that are missing or not as written."""
+    """Find files that are missing or whose checksum does not match."""
     for path, size, check in files:
         if not (folder / path).is_file():
             yield Problem(path, "", MISSING)
         elif file_row(folder, folder / path) != (path, size, check):
-            yield Problem(path, "", "it is not as written")
+            yield Problem(path, "", "its checksum does not match")
 
 
 def sidecar_rows(part: PartRecord) -> list[FileRow]:
@@ -67,25 +67,26 @@ def sidecar_rows(part: PartRecord) -> list[FileRow]:
 
 
 def part_problems(place: Place, part: PartRecord) -> Iterator[Problem]:
-    """Find chunks of a part that are not as written."""
+    """Find chunks of a part whose checksum does not match."""
     for segment in place.segments(part.part, part.has_gaps):
         yield from segment_problems(segment, part.rows, part.digests(segment.kind))
 
 
 def segment_problems(segment: Segment, rows: int, known: bytes) -> Iterator[Problem]:
-    """Find chunks of a file of rows that are not as written."""
+    """Find chunks of a file of rows whose checksum does not match."""
     name = str(segment.path.relative_to(segment.folder))
     if not segment.path.is_file():
         yield Problem(name, "", MISSING)
         return
     if not segment.has_header():
-        yield Problem(name, "header", "it is not as written")
+        yield Problem(name, "header", "it is damaged or of another file")
     for chunk, content in segment.chunks(rows):
         check = known[chunk * DIGEST_BYTES : (chunk + 1) * DIGEST_BYTES]
         if check != segment.digest(chunk, content):
             first = chunk * segment.chunk_rows
             last = min(first + segment.chunk_rows, rows) - 1
-            yield Problem(name, f"rows {first} to {last}", "they are not as written")
+            rows_at = f"rows {first} to {last}"
+            yield Problem(name, rows_at, "their checksums do not match")
 
 
 _sound: set[tuple[int, ...]] = set()  # versions of files that were found sound

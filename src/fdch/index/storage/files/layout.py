@@ -53,8 +53,8 @@ _HINTS: dict[int, str] = {
     **dict.fromkeys(_FULL, "the disk is full; the last commit is kept. Free space"),
     **dict.fromkeys(_FORBIDDEN, "check the folder's permissions"),
     errno.ENAMETOOLONG: "the name is too long. Choose another path",
-    errno.ENOTDIR: "a file stands where a folder should be. Choose another path",
-    errno.EEXIST: "a file stands where a folder should be. Choose another path",
+    errno.ENOTDIR: "a file is where a folder should be. Choose another path",
+    errno.EEXIST: "a file is where a folder should be. Choose another path",
 }
 _SQLITE_HINTS = {
     sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free space",
@@ -87,14 +87,14 @@ def require_index(folder: Path) -> None:
         return
     if (folder / _RUN).is_file():
         raise IndexFolderError(
-            f"'{folder}' is no index but a run. Create an index with 'fdch index "
-            f"create INDEX --run {folder}'."
+            f"'{folder}' is a run, not an index. Create an index with 'fdch "
+            f"index create INDEX --run {folder}'."
         )
-    error, what = IndexFolderError, "is no index"
+    error, what = IndexFolderError, "is not an index"
     if not folder.exists():
-        error, what = MissingIndex, "is not there"
+        error, what = MissingIndex, "does not exist"
     elif not folder.is_dir():
-        what = "is no index but a file, and an index is a folder"
+        what = "is a file; an index is a folder"
     raise error(
         f"'{folder}' {what}. Create an index with 'fdch index create', "
         "or check the path."
@@ -120,10 +120,9 @@ def _require_plain(folder: Path) -> None:
         except FileNotFoundError:
             continue
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            kind = "folder" if path in folders else "file"
             raise IndexFolderError(
-                f"'{path}' is no plain {kind} but a link or a device, which an index "
-                "never has. Remove it if you trust the rest of the folder, or restore "
+                f"'{path}' is a link or device; an index contains only plain files and "
+                "folders. Remove it if you trust the rest of the folder, or restore "
                 "the index from a copy."
             )
 

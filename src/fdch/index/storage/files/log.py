@@ -134,7 +134,7 @@ def parse_header(folder: Path, content: bytes) -> LogHeader:
                 f"index '{folder}' has format {version}, written by {written} version; "
                 f"this one reads format {FORMAT}. {then}."
             )
-    raise DamagedIndex(f"'{folder / LOG}' does not begin as written. {REPAIR}")
+    raise DamagedIndex(f"'{folder / LOG}' has the wrong header. {REPAIR}")
 
 
 def encode_records(

@@ -279,7 +279,7 @@ def write_json(value: object) -> bytes:
 def _require_counts(values: Iterable[Any]) -> None:
     for value in values:
         if type(value) is not int or not 0 <= value < MAX_COUNT:
-            raise ValueError(f"{value!r} is no count")
+            raise ValueError(f"{value!r} is not a count")
 
 
 @contextmanager

@@ -114,7 +114,8 @@ class Segment:
             begun = os.pread(file.fileno(), held, start - held)
             if held and self.digest(first, begun) != last:
                 raise DamagedIndex(
-                    f"'{self.path}': the last rows are not as written. {REPAIR}"
+                    f"'{self.path}': the last rows do not match their checksum. "
+                    f"{REPAIR}"
                 )
             os.truncate(file.fileno(), start)
             write_all(file.fileno(), content, start)
@@ -144,7 +145,7 @@ class Segment:
     def _require_rows(self, head: bytes, handle: int, rows: int) -> None:
         """Refuse a file that is short or belongs elsewhere."""
         if head != self.header():
-            raise DamagedIndex(f"'{self.path}' does not begin as written. {REPAIR}")
+            raise DamagedIndex(f"'{self.path}' has the wrong header. {REPAIR}")
         size = os.fstat(handle).st_size
         if size < self.size(rows):
             raise DamagedIndex(

@@ -1,6 +1,6 @@
 """Repair: what any copy still proves is kept, and what is lost is named.
 
-The log and the catalogue are two copies of what is known of items; codes are proven by
+The log and the catalogue are two copies of the item records; codes are proven by
 checksums in both. Whatever is replaced is copied into INDEX/damaged first. No byte is
 guessed: what no checksum proves is removed, and named.
 """
@@ -353,7 +353,7 @@ class _Rebuilder:
         for path, _, _ in files:
             _put_aside(self._folder, path)
             (self._folder / path).unlink(missing_ok=True)
-            self._done.restored.append(f"{path}: removed; 'compact' makes it again")
+            self._done.restored.append(f"{path}: removed; 'compact' rebuilds it")
         self.is_changed = True
         return replace(part, sidecars={})
 

@@ -105,7 +105,8 @@ def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
             yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
         elif seen is not None and seen.sequence > end.sequence:
             what = (
-                f"it is not as written; commits up to {seen.commit} were acknowledged"
+                "its end is missing or damaged; commits up to "
+                f"{seen.commit} were acknowledged"
             )
             yield Problem(LOG, f"byte {end.offset}", what)
         progress(Update("verifying", 2, 4, "step"))
@@ -163,7 +164,9 @@ def _catalogue_problems(
             else:
                 yield from _difference(connection, state, log)
     except FileNotFoundError:
-        yield Problem(CATALOGUE, "", "it is missing; opening the index makes it again")
+        yield Problem(
+            CATALOGUE, "", "it is missing; it is rebuilt when the index is opened"
+        )
     except Exception as problem:
         if not is_damage(problem):
             raise
@@ -178,13 +181,13 @@ def _difference(
         yield Problem(CATALOGUE, "", "it does not follow the log")
         return
     if state != log.state:
-        yield Problem(CATALOGUE, "", "it is not what the log says it is")
+        yield Problem(CATALOGUE, "", "it does not match the log")
     for (what,) in connection.execute("PRAGMA integrity_check(20)"):
         if what != "ok":
             yield Problem(CATALOGUE, "", what)
     for table, read in _TABLES.items():
         if _sum(read(connection)) != _sum(read(log.connection)):
-            yield Problem(CATALOGUE, table, "they are not those of the log")
+            yield Problem(CATALOGUE, table, "they do not match the log")
 
 
 def _sum(rows: Iterable[object]) -> int:
@@ -209,7 +212,7 @@ def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
     where = f"{PICTURES}/{stored.name}"
     if path.is_file():
         if not is_upload(path, item.id, path.stem):
-            yield Problem(where, "", "it is not as written")
+            yield Problem(where, "", "its checksum does not match")
     # a copy has the paths of the index it was made from; a service may keep
     # uploads outside of any index
     elif not stored.is_file() or (
