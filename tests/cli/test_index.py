@@ -462,6 +462,22 @@ def test_decimal_commas_are_in_ranges(fdch, on_scenes, tmp_path):
     assert [each["columns"]["price"] for each in found] == [1099]
 
 
+@pytest.mark.parametrize("price", ["{},50 €", "${}.50", "CHF {}.50"])
+def test_prices_are_in_ranges_and_sorted(fdch, on_scenes, tmp_path, price):
+    rows = [f'p{i},"a {i}","{price.format(i)}"' for i in range(9, 14)]
+    data, index = tmp_path / "prices.csv", tmp_path / "index"
+    data.write_text("\n".join(["id,text,price", *rows]), "utf-8")
+    inspected = json.loads(fdch("data", "inspect", data, "--json").stdout)
+    assert inspected["columns"]["price"]["type"] == "number"
+    made = fdch("index", "create", index, "--run", on_scenes.run, data)
+    assert made.exit_code == 0
+    types = json.loads(fdch("index", "info", index, "--json").stdout)["types"]
+    assert types["price"]["counts"] == {"number": 5}
+    search = ("search", index, "--id", "p13", "--json", "--where", "price<11")
+    found = json.loads(fdch(*search, "--sort", "-price").stdout)["results"]
+    assert [each["columns"]["price"] for each in found] == [10.5, 9.5]
+
+
 def test_a_type_for_a_column_that_no_item_has_is_refused(fdch, on_scenes, tmp_path):
     index = tmp_path / "index"
     make = ("index", "create", index, "--run", on_scenes.run)
