@@ -179,11 +179,13 @@ def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
             f"'{path}' is a folder without pictures ({', '.join(ENDINGS)}). Name a "
             "manifest or shards by their own names, such as shards-{000..099}.tar."
         )
-    reason = ": nothing stands below the names of its columns."
+    reason = (
+        ": nothing stands below the names of its columns. Write a line for each pair."
+    )
     if skipped:
         first = skipped[0].reason
         reason = f"; {len(skipped):,} were skipped, the first because: {first}"
-    return DataError(f"'{path}' has no rows to use{reason} Write a line for each pair.")
+    return DataError(f"'{path}' has no rows to use{reason}")
 
 
 def _columns(kept: list[Pair]) -> dict[str, NDArray[np.object_]]:
