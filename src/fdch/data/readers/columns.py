@@ -168,6 +168,14 @@ def _lacks_sides(columns: Sequence[str]) -> DataError:
     )
 
 
+def holds_names(cells: Iterable[object], layout: Layout) -> bool:
+    """Return whether a row may name columns: an image or a text, and one more."""
+    named = {_plain(each) for each in cells if isinstance(each, str)}
+    wanted = {"image", "text", *NEAR["image"], *NEAR["text"]}
+    wanted |= {_plain(name) for name in layout.columns.values()}
+    return len(named) > 1 and not named.isdisjoint(wanted)
+
+
 def find_image_column(columns: Sequence[str], layout: Layout) -> str | None:
     """Return the column that pictures would be read from, whatever its cells hold."""
     plain = _by_plain_name(columns) | {name: name for name in columns}

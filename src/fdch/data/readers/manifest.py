@@ -113,7 +113,10 @@ def _open(path: Path, layout: Layout) -> tuple[Table, Assignment]:
         rows = iter(table.rows)
         first = list(islice(rows, _PEEKED))
         cells = [row.cells for row in first]
-        columns = assign_columns(table.columns, layout, cells, table.is_open)
+        try:
+            columns = assign_columns(table.columns, layout, cells, table.is_open)
+        except DataError as error:
+            raise DataError(f"{error}{table.advise()}") from None
 
     def read_rows() -> Iterator[Row]:
         yield from first
