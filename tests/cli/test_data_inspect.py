@@ -130,3 +130,15 @@ def test_a_page_does_not_take_the_place_of_data(fdch, photo_rows, manifest, tmp_
         assert result.exit_code == 1
         assert reported in result.stderr
     assert data.read_bytes() == before
+
+
+def test_a_type_of_a_column_is_tried_before_indexing(fdch, tmp_path):
+    data = tmp_path / "sizes.csv"
+    data.write_text('id,text,size\na,mug,"36,38"\nb,cup,"40,42"\nc,pot,44')
+    read = ("data", "inspect", data, "--json", "--type")
+    size = json.loads(fdch(*read, "size=text").stdout)["columns"]["size"]
+    assert (size["type"], size["examples"][0]) == ("text", "36,38")
+    size = json.loads(fdch(*read, "size=date").stdout)["columns"]["size"]
+    assert (size["type"], len(size["misfits"])) == ("date", 3)
+    wrong = fdch(*read, "sise=text")
+    assert wrong.exit_code == 1 and "did you mean 'size'?" in wrong.stderr

@@ -440,6 +440,27 @@ def test_types_of_columns_are_shown_and_chosen(fdch, on_scenes, tmp_path):
     assert "a column has no type 'words'" in wrong.stderr
 
 
+def test_a_type_is_changed_without_data(fdch, on_scenes, tmp_path):
+    index, data = tmp_path / "index", tmp_path / "prices.csv"
+    rows = [f'p{i},"a {i}",{price}' for i, price in enumerate(("5", "$6", "€7", "8"))]
+    data.write_text("\n".join(["id,text,price", *rows]), "utf-8")
+    assert fdch("index", "create", index, "--run", on_scenes.run, data).exit_code == 0
+    search = ("search", index, "--id", "p0", "--where", "price<7")
+    noted = fdch(*search, "--json").stdout
+    assert "'fdch index add INDEX --type price=number' makes it" in noted
+    changed = fdch("index", "add", index, "--type", "price=number")
+    assert changed.stdout.startswith("type of 'price': number, was text\n")
+    assert "cells of 'price' that are no number, such as:\n  p1: $6" in changed.stdout
+    assert "Add their data again with the same --type" in changed.stderr
+    again = fdch("index", "add", index, "--type", "price=number", "--json")
+    assert json.loads(again.stdout)["before"] == {"price": "number"}
+    assert json.loads(again.stdout)["types"]["price"]["type"] == "number"
+    wrong = fdch("index", "add", index, "--type", "cost=number")
+    assert wrong.exit_code == 1 and "'cost', which no item has" in wrong.stderr
+    missing = fdch("index", "add", index)
+    assert missing.exit_code == 2 and "Missing argument 'DATA'" in missing.stderr
+
+
 def test_decimal_commas_are_in_ranges(fdch, on_scenes, tmp_path):
     rows = ["id,text,price,size"]
     rows += [f'p{i},"a {i}","{i},50","{i},{i + 2}"' for i in range(10, 15)]
@@ -460,6 +481,22 @@ def test_decimal_commas_are_in_ranges(fdch, on_scenes, tmp_path):
     assert fdch("index", "add", index, tmp_path / "more.csv").exit_code == 0
     found = json.loads(fdch(*search, "price>1000").stdout)["results"]
     assert [each["columns"]["price"] for each in found] == [1099]
+
+
+@pytest.mark.parametrize("price", ["{},50 €", "${}.50", "CHF {}.50"])
+def test_prices_are_in_ranges_and_sorted(fdch, on_scenes, tmp_path, price):
+    rows = [f'p{i},"a {i}","{price.format(i)}"' for i in range(9, 14)]
+    data, index = tmp_path / "prices.csv", tmp_path / "index"
+    data.write_text("\n".join(["id,text,price", *rows]), "utf-8")
+    inspected = json.loads(fdch("data", "inspect", data, "--json").stdout)
+    assert inspected["columns"]["price"]["type"] == "number"
+    made = fdch("index", "create", index, "--run", on_scenes.run, data)
+    assert made.exit_code == 0
+    types = json.loads(fdch("index", "info", index, "--json").stdout)["types"]
+    assert types["price"]["counts"] == {"number": 5}
+    search = ("search", index, "--id", "p13", "--json", "--where", "price<11")
+    found = json.loads(fdch(*search, "--sort", "-price").stdout)["results"]
+    assert [each["columns"]["price"] for each in found] == [10.5, 9.5]
 
 
 def test_a_type_for_a_column_that_no_item_has_is_refused(fdch, on_scenes, tmp_path):

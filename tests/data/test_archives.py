@@ -277,6 +277,16 @@ def test_a_text_of_a_folder_that_cannot_be_read_is_named(tmp_path):
     assert [row.name for row in skipping.skipped] == ["beach/1.png"]
 
 
+def test_a_folder_without_texts_is_noted(tmp_path):
+    write_folder(tmp_path)
+    before = PairedSet.read(tmp_path).notes
+    for picture in tmp_path.rglob("*.png"):
+        picture.with_suffix(".txt").unlink(missing_ok=True)
+    note = PairedSet.read(tmp_path).notes[-1]
+    assert not any("no picture has" in each for each in before)
+    assert note.startswith("no picture has a text. For training, put a .txt")
+
+
 def test_hidden_files_and_folders_are_left_out(tmp_path):
     write_folder(tmp_path)
     (tmp_path / ".trash").mkdir()

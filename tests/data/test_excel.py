@@ -92,6 +92,48 @@ def test_the_first_visible_sheet_is_read_with_a_note(tmp_path):
     assert texts_of(PairedSet.read(path)) == ["b"]
 
 
+def test_a_title_above_the_columns_is_found(tmp_path):
+    rows = [("Shop export 2024",), (), ("from", "May"), *ROWS]
+    path = written(tmp_path / "p.xlsx", rows)
+    message = r"it has 'Shop export 2024'\. .* Or delete the rows above row 4, which"
+    with pytest.raises(DataError, match=message):
+        PairedSet.read(path)
+    with pytest.raises(DataError, match=r"no column 'Title' .* the rows above row 4"):
+        PairedSet.read(path, columns={"text": "Title"})
+
+
+@pytest.mark.parametrize(
+    ("title", "end"), [([], r"front\.$"), ([("A",)], "front, .* rows above row 2, w")]
+)
+def test_a_sheet_behind_the_cover_is_found(tmp_path, title, end):
+    path = written(tmp_path / "p.xlsx", [("Shop",), ("by", "us")], "Data")
+    work = openpyxl.load_workbook(path)
+    work["Data"].delete_rows(1)
+    for row in [*title, *ROWS]:
+        work["Data"].append(row)
+    work.save(path)
+    with pytest.raises(DataError, match=f"Or move sheet 'Data' to the {end}"):
+        PairedSet.read(path)
+
+
+def test_no_row_is_advised_where_none_names_columns(book):
+    with pytest.raises(
+        DataError, match=r"no column 'Name' .*'Price', 'Since', 'Sold'\.$"
+    ):
+        PairedSet.read(book, columns={"text": "Name"})
+    with pytest.raises(DataError, match=r"--columns text=NAME\.$"):
+        PairedSet.read(written(book, [("Shop",), ("a", "b")], "More"))
+
+
+def test_sheets_too_large_to_look_into_are_not_advised(tmp_path, monkeypatch):
+    path = written(tmp_path / "p.xlsx", [("Shop",), *ROWS])
+    monkeypatch.setattr(excel, "MAX_BYTES", 16_000)
+    space = b" " * 10_000 + b"<sheetData>"
+    changed(path, SHEET, lambda xml: xml.replace(b"<sheetData>", space))
+    with pytest.raises(DataError, match=r"--columns text=NAME\.$"):
+        PairedSet.read(path)
+
+
 def test_empty_rows_do_not_count_and_places_are_those_of_excel(tmp_path):
     rows = [(), ("text", "labels", None), (), ("a", "x"), (None, "y"), ("b", "x", "z")]
     pairs = PairedSet.read(written(tmp_path / "p.xlsx", rows), broken="skip")

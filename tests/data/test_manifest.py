@@ -135,7 +135,8 @@ def test_a_missing_picture_is_refused_by_file_row_and_id(folder, format):
     content[1]["image"] = "pictures/lost.png"
     place = "row 2" if format == "parquet" else f"line {3 if format == 'csv' else 2}"
     message = (
-        rf"pairs\.{format}', {place} \('b'\): there is no picture at .*lost\.png'\. "
+        rf"pairs\.{format}', {place} \('b'\): there is no picture at .*lost\.png'; "
+        r"if pictures have moved, add --pictures DIR\. "
         r"Correct the row, or skip broken rows \(--broken skip, or broken=\"skip\" in"
     )
     path = written(folder, format, content)
@@ -144,7 +145,7 @@ def test_a_missing_picture_is_refused_by_file_row_and_id(folder, format):
     kept = PairedSet.read(path, broken="skip")
     assert kept.ids.tolist() == ["a", "c"]
     assert [row.name for row in kept.skipped] == ["b"]
-    assert kept.skipped[0].reason.endswith("lost.png'.")
+    assert kept.skipped[0].reason.endswith("add --pictures DIR.")
 
 
 def test_a_path_may_leave_the_folder_and_may_be_absolute(folder):
@@ -383,8 +384,18 @@ def test_too_many_rows_or_labels_are_refused(folder, monkeypatch):
 
 def test_when_every_row_is_broken_there_is_nothing_to_use(folder):
     path = text_file(folder, "id,image\n1,lost.png\n2,gone.png\n")
-    with pytest.raises(DataError, match=r"2 were skipped, .*line 2 .*lost\.png"):
+    message = r"2 were skipped, .*line 2 .*lost\.png'; .* add --pictures DIR\.$"
+    with pytest.raises(DataError, match=message):
         PairedSet.read(path, broken="skip")
+
+
+def test_addresses_of_pictures_are_not_taken_for_paths(folder):
+    path = text_file(folder, "id,image\n1,https://shop.example/new/a.png\n")
+    message = r"'https://shop\.example/new/a\.png' is an address, .*--pictures DIR"
+    with pytest.raises(DataError, match=message):
+        PairedSet.read(path)
+    found = PairedSet.read(path, pictures=folder / "pictures")
+    assert found.images.present.all()
 
 
 @given(

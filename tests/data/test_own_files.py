@@ -91,6 +91,12 @@ def test_columns_without_a_name_are_left_out_with_a_note(folder):
         ),
         ("file name,tags,labels", {"file name": "image", "tags": "text"}),
         ("image,description,label", {"description": "text", "label": "labels"}),
+        ("Bild,Titel,Kategorie", {"Bild": "image", "Titel": "text"}),
+        ("Foto,Beschreibung,Schlagwörter", {"Schlagwörter": "labels"}),
+        ("Photo,Titre,Catégorie", {"Titre": "text", "Catégorie": "labels"}),
+        ("image,description,E\u0301tiquettes", {"E\u0301tiquettes": "labels"}),
+        ("Imagen,Título,Categoría", {"Imagen": "image", "Título": "text"}),
+        ("foto,descripción,etiquetas", {"descripción": "text", "etiquetas": "labels"}),
     ],
 )
 def test_near_names_are_guessed_with_a_note(folder, header, read_as):
@@ -171,3 +177,8 @@ def test_a_layout_is_remembered_as_plain_values(tmp_path):
     layout = Layout({"text": "title"}, tmp_path)
     assert Layout.from_json(layout.to_json()) == layout
     assert Layout.from_json({}) == Layout()
+
+
+def test_titles_come_before_tags_in_other_languages(folder):
+    pairs = PairedSet.read(table(folder, "id,schlagworte,titel\n1,rot,a mug\n"))
+    assert texts_of(pairs) == ["a mug"] and pairs.label_names == ("rot",)

@@ -1,4 +1,4 @@
-"""Columns of decimal commas hold numbers; where that is in doubt, texts."""
+"""Columns of decimal commas or prices hold numbers; where in doubt, texts."""
 
 import numpy as np
 import pytest
@@ -56,3 +56,49 @@ def test_the_type_that_was_chosen_decides():
 
 def test_numbers_too_large_for_a_computer_stay():
     assert read(["9" * 390 + ",5"]) == ["9" * 390 + ",5"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["12,50 €", "5 €", "1.299,00 €"], [12.5, 5, 1299.0]),
+        (["€ 12.50", "€5", None], [12.5, 5, None]),
+        (["$12.50", "$1,299", "$-3"], [12.5, 1299, -3]),
+        (["50,50 EUR", "1 234,50\N{NO-BREAK SPACE}EUR"], [50.5, 1234.5]),
+        (["CHF 9.90", "CHF 1'234.50"], [9.9, 1234.5]),
+        (["10 zł", "20 zł"], [10, 20]),
+        (["1 €", "2 €", "3 €", "4 €", "on request"], [1, 2, 3, 4, "on request"]),
+    ],
+)
+def test_prices_of_one_currency_are_numbers(cells, numbers):
+    assert read(cells) == numbers
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["12,50 €", "$12.50"],
+        ["5.50 €", "5.50"],
+        ["12,50 €", 12.5],
+        ["€ 5 €", "€ 6 €"],
+        ["12,50 €", "12.50 €"],
+        ["$1,299", "$2,499"],  # or dollars with three decimals?
+        ["$1.234", "$12.50"],
+        ["5 kg", "6 kg"],
+        ["12 ABC", "13 ABC"],
+        ["5 €", "free", "on request"],
+        ["9" * 500 + " €"] * 2,
+        ["1.2.3 €"] * 2,
+    ],
+)
+def test_prices_in_doubt_stay(cells):
+    assert read(cells) == cells
+
+
+def test_the_type_that_was_chosen_decides_on_prices():
+    rare = ["5,50 €", "free", "on request"]
+    assert read(rare, chosen={"x": "number"}) == [5.5, *rare[1:]]
+    assert read(["5 €", "$5"], chosen={"x": "number"}) == ["5 €", "$5"]
+    assert read(["5 €"], types={"x": "number"}) == [5]
+    for given in ({"types": {"x": "text"}}, {"chosen": {"x": "text"}}):
+        assert read(["5 €"], **given) == ["5 €"]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import PictureFiles
@@ -82,6 +83,21 @@ def test_a_misnamed_column_is_suggested(pairs):
     unlabelled = replace(pairs, labels=np.zeros_like(pairs.labels), columns=column)
     with pytest.raises(LabelError, match="did you mean 'label'"):
         require_sides(unlabelled)
+
+
+def test_a_folder_of_pictures_is_not_advised_to_fill_in_columns(tmp_path):
+    for name in ("a", "b"):
+        Image.new("RGB", (4, 4)).save(tmp_path / f"{name}.png")
+    bare = PairedSet.read(tmp_path)
+    message = "; put a .txt with the text beside each picture and put the pictures into"
+    with pytest.raises(DataError, match=message):
+        require_sides(bare)
+    (tmp_path / "kitchen").mkdir()
+    Image.new("RGB", (4, 4)).save(tmp_path / "kitchen" / "c.png")
+    with pytest.raises(
+        DataError, match=r"put a .txt with the text beside each picture\."
+    ):
+        require_sides(PairedSet.read(tmp_path))
 
 
 def test_labels_may_be_missing_where_none_are_needed(pairs):

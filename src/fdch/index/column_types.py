@@ -154,8 +154,12 @@ def find_types(
     return found
 
 
-def describe_column(cells: Iterable[tuple[str, Cell]]) -> ColumnFacts | None:
+def describe_column(
+    cells: Iterable[tuple[str, Cell]], chosen: ColumnType | None = None
+) -> ColumnFacts | None:
     """Describe a column by the cells of all items, each behind its item's id.
+
+    Its type is found unless one is chosen.
 
     Returns:
         None for a column without a cell.
@@ -174,9 +178,9 @@ def describe_column(cells: Iterable[tuple[str, Cell]]) -> ColumnFacts | None:
             some = kept.setdefault(kind, [])
             if len(some) < MAX_LISTED:
                 some.append((id, value, write_cell(cell)))
-    type = find_type(counts)
-    if type is None:
+    if (found := find_type(counts)) is None:
         return None
+    type = chosen or found
     listed = [each for some in kept.values() for each in some]
     right = dict.fromkeys(text for _, value, text in listed if fits(value, type))
     wrong = [(id, text) for id, value, text in listed if not fits(value, type)]

@@ -81,7 +81,8 @@ def note_range(
         yield (
             f"'{column}' is a column of texts: '{condition.values[0][:_SHOWN]}' is "
             "compared with numbers in it as a number, with all else letter by letter. "
-            f"'fdch index add --type {column}=number' makes it a column of numbers."
+            f"'fdch index add INDEX --type {column}=number' makes it a column of "
+            "numbers."
         )
 
 

@@ -1,6 +1,6 @@
 """What there is to know of data before training on it, and its page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ from fdch.data.pictures.decoding import picture_size
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.evaluation import Histograms, chance
-from fdch.index.column_types import describe_column
+from fdch.index.column_types import describe_column, require_typed_columns
 from fdch.index.decimal_commas import read_decimal_commas
-from fdch.index.store import ColumnFacts
+from fdch.index.store import Cell, ColumnFacts, ColumnType
 from fdch.report.render import show_pair, write_page
 
 MAX_PATTERNS = 4096
@@ -94,8 +94,15 @@ class Inspection:
         return asdict(self) | {"skipped": skipped, "columns": columns}
 
 
-def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
-    """Count what a PairedSet holds, large sets by samples drawn from the seed."""
+def inspect_pairs(
+    pairs: PairedSet, seed: int = 0, types: Mapping[str, ColumnType] | None = None
+) -> Inspection:
+    """Count what a PairedSet holds, large sets by samples drawn from the seed.
+
+    `types` says how columns are compared; those of other columns are found.
+    """
+    types = types or {}
+    require_typed_columns(types, pairs.columns)
     random = np.random.default_rng(seed)
     counts = pairs.labels.sum(axis=0, dtype=np.int64)
     order = np.argsort(-counts, kind="stable")
@@ -130,10 +137,14 @@ def inspect_pairs(pairs: PairedSet, seed: int = 0) -> Inspection:
         },
         columns={
             name: facts
-            for name, cells in read_decimal_commas(pairs.columns).items()
-            if (facts := describe_column(zip(map(str, pairs.ids), cells, strict=True)))
+            for name, cells in read_decimal_commas(pairs.columns, chosen=types).items()
+            if (facts := describe_column(_named(pairs, cells), types.get(name)))
         },
     )
+
+
+def _named(pairs: PairedSet, cells: NDArray[np.object_]) -> Iterator[tuple[str, Cell]]:
+    return zip(map(str, pairs.ids), cells, strict=True)
 
 
 def label_chance(

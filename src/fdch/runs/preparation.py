@@ -45,6 +45,13 @@ from fdch.training.devices.processes import count_processes
 from fdch.training.inputs import AUTO, READY, STATIC, WORDS, Inputs
 from fdch.training.saved_inputs import inputs_to_arrays
 
+# how a folder of pictures holds what a table has in columns
+_IN_FOLDERS = {
+    "image": "put in pictures",
+    "text": "put a .txt with the text beside each picture",
+    "labels": "put the pictures into subfolders named after their labels",
+}
+
 
 class TrainingData:
     """Data read once, for one training or for many; its source as users name it."""
@@ -225,6 +232,8 @@ def require_sides(pairs: PairedSet, needs_labels: bool = True) -> None:
     absent = [name for name, is_there in sides.items() if not is_there]
     if absent:
         kind, advice = DataError, "fill in that column"
+        if pairs.named_by_path:
+            advice = " and ".join(_IN_FOLDERS[name] for name in absent)
         if absent == ["labels"]:
             kind = LabelError
             advice += ", or take a method that learns without labels ('fdch methods')"

@@ -29,12 +29,14 @@ LISTED_LABELS = 20
 @option("--page", "Write a page of samples with pictures.", PATH)
 @options.layout
 @options.broken("skip", "List broken rows and pictures, or refuse at the first.")
+@options.types
 @options.json
 def command(
     data: str,
     page: Path | None,
     layout: "options.Layout",
     broken: "options.Broken",
+    types: "tuple[tuple[str, options.ColumnType], ...]",
     as_json: bool,
 ) -> None:
     """Count pairs, labels, words and cells; find broken files.
@@ -58,7 +60,7 @@ def command(
         pairs = pairs.without_broken_pictures(broken, progress)
     for text in pairs.notes:
         note(f"note: {text}")
-    found = inspect_pairs(pairs)
+    found = inspect_pairs(pairs, types=dict(types))
     if page is not None:
         write_inspection(page, pairs, found)
         note(f"page: {page}")

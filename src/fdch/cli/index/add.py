@@ -1,17 +1,20 @@
-"""`fdch index add`: pairs or ready codes into an index."""
+"""`fdch index add`: pairs or ready codes into an index, or types of its columns."""
 
+from contextlib import closing
 from pathlib import Path
 
 import click
 
 from fdch.cli.index._added import describe_added, explain_interruption, report_added
 from fdch.cli.shared import options
+from fdch.cli.shared.column_lines import column_lines
+from fdch.cli.shared.output import note, plain, report
 from fdch.cli.shared.progress_lines import show_progress
 
 
 @options.command("add", "fdch index add scenes.index scenes:320")
 @options.index
-@options.data
+@click.argument("data", type=options.DATA, required=False)
 @options.layout
 @options.remember_broken
 @options.types
@@ -20,7 +23,7 @@ from fdch.cli.shared.progress_lines import show_progress
 @options.json
 def command(
     index: str,
-    data: str,
+    data: str | None,
     layout: "options.Layout",
     broken: "options.Broken | None",
     types: "tuple[tuple[str, options.ColumnType], ...]",
@@ -36,8 +39,11 @@ def command(
     the index has it. Without an id column, rows are named by their numbers, and
     pictures of a folder by their paths in it; a row is refused if another item has
     its name. What was added is on disk after every 128 rows, or 8,192 of ready
-    features or codes.
+    features or codes. Without DATA, --type changes how columns are compared.
     """
+    if data is None:
+        _change_types(index, dict(types), as_json)
+        return
     from fdch.index.column_types import require_typed_columns
     from fdch.retrieval.index import Index
     from fdch.runs.code_files import holds_codes
@@ -72,3 +78,39 @@ def command(
                     )
         document = describe_added(index, opened, added)
     report_added(document, added, pairs, as_json)
+
+
+def _change_types(
+    index: str, types: "dict[str, options.ColumnType]", as_json: bool
+) -> None:
+    """Choose how columns of an index are compared, and print what they hold."""
+    from fdch.index.column_types import require_typed_columns
+    from fdch.index.opening import open_store
+
+    if not types:
+        raise click.UsageError("Missing argument 'DATA'; only --type goes without it.")
+    with closing(open_store(index, writable=True)) as store:
+        before = store.types()
+        require_typed_columns(types, before)
+        store.set_types(types)
+        held = store.contents().columns
+    columns = {name: held[name] for name in types if name in held}
+    report(
+        {
+            "index": index,
+            "before": {name: before[name] for name in types},
+            "types": {name: facts.to_json() for name, facts in columns.items()},
+        },
+        as_json,
+        *(
+            f"type of '{plain(name, 60)}': {type}, was {before[name]}"
+            for name, type in types.items()
+        ),
+        *column_lines(columns),
+    )
+    if any(facts.type == "number" and facts.misfits for facts in columns.values()):
+        note(
+            "note: stored cells stay as they are. Add their data again with the same "
+            "--type to read '12,50', or prices in one currency, as numbers; write "
+            "others as 12.5."
+        )

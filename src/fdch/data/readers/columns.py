@@ -1,5 +1,6 @@
 """Which column of a table is what: by the user's layout, by its name, or guessed."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -10,19 +11,23 @@ from fdch.data.rows import list_names
 from fdch.errors import DataError, SettingError, suggestion
 
 KNOWN = ("id", "image", "text", "labels")
-# other names of these columns, the most likely first
+# other names of these columns, the most likely first: English, German, French, Spanish
 NEAR = {
     "image": (
         *("image_path", "image_file", "file_name", "filename", "file_path"),
         *("filepath", "file", "path", "picture", "photo", "img"),
+        *("bild", "bilddatei", "dateiname", "foto", "fichier", "imagen", "archivo"),
     ),
     "text": (
         *("caption", "captions", "title", "product_title", "description", "sentence"),
+        *("titel", "beschreibung", "bezeichnung", "titre", "titulo", "descripcion"),
         *("product_name", "name", "tags", "keywords"),
+        *("schlagworte", "schlagworter", "etiquettes", "etiquetas"),
     ),
     "labels": (
         *("label", "categories", "category", "classes", "class", "tags", "tag"),
-        "keywords",
+        *("keywords", "kategorie", "kategorien", "schlagworte", "schlagworter"),
+        *("categorie", "etiquettes", "categoria", "categorias", "etiquetas"),
     ),
 }
 
@@ -168,6 +173,14 @@ def _lacks_sides(columns: Sequence[str]) -> DataError:
     )
 
 
+def holds_names(cells: Iterable[object], layout: Layout) -> bool:
+    """Return whether a row may name columns: an image or a text, and one more."""
+    named = {_plain(each) for each in cells if isinstance(each, str)}
+    wanted = {"image", "text", *NEAR["image"], *NEAR["text"]}
+    wanted |= {_plain(name) for name in layout.columns.values()}
+    return len(named) > 1 and not named.isdisjoint(wanted)
+
+
 def find_image_column(columns: Sequence[str], layout: Layout) -> str | None:
     """Return the column that pictures would be read from, whatever its cells hold."""
     plain = _by_plain_name(columns) | {name: name for name in columns}
@@ -185,12 +198,14 @@ def _by_plain_name(columns: Iterable[str]) -> dict[str, str]:
 
 
 def _plain(name: str) -> str:
-    """Write a name as its nearest are written.
+    """Write a name as its nearest are written, without accents.
 
-    >>> _plain(" File Name")
-    'file_name'
+    >>> _plain(" File Name"), _plain("Catégorie")
+    ('file_name', 'categorie')
     """
-    return "_".join(name.casefold().replace("-", " ").split())
+    letters = unicodedata.normalize("NFD", name.casefold())
+    bare = "".join(each for each in letters if not unicodedata.combining(each))
+    return "_".join(bare.replace("-", " ").split())
 
 
 def _names_pictures(sample: Sequence[Mapping[str, Any]], column: str) -> bool:

@@ -113,7 +113,10 @@ def _open(path: Path, layout: Layout) -> tuple[Table, Assignment]:
         rows = iter(table.rows)
         first = list(islice(rows, _PEEKED))
         cells = [row.cells for row in first]
-        columns = assign_columns(table.columns, layout, cells, table.is_open)
+        try:
+            columns = assign_columns(table.columns, layout, cells, table.is_open)
+        except DataError as error:
+            raise DataError(f"{error}{table.advise()}") from None
 
     def read_rows() -> Iterator[Row]:
         yield from first
@@ -179,11 +182,11 @@ def _nothing_left(path: Path, skipped: list[Skipped]) -> DataError:
             f"'{path}' is a folder without pictures ({', '.join(ENDINGS)}). Name a "
             "manifest or shards by their own names, such as shards-{000..099}.tar."
         )
-    reason = ": it has a header but no rows."
+    reason = ": it has a header but no rows. Write a line for each pair."
     if skipped:
         first = skipped[0].reason
         reason = f"; {len(skipped):,} were skipped, the first because: {first}"
-    return DataError(f"'{path}' has no rows to use{reason} Write a line for each pair.")
+    return DataError(f"'{path}' has no rows to use{reason}")
 
 
 def _columns(kept: list[Pair]) -> dict[str, NDArray[np.object_]]:

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import stat
 import unicodedata
 from collections import Counter
@@ -19,6 +20,7 @@ from fdch.data.readers.tables.table import CELL_BYTES
 from fdch.data.rows import shorten
 
 _MAX_PARTS = 32  # of a path, where pictures have moved
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
 SEPARATORS = (";", "|", ",")
 Cell = str | tuple[str, ...]
 
@@ -113,11 +115,21 @@ def _picture(
         raise Unusable(f"the image is {shorten(repr(value), 40)}; expected a path.")
     path, facts = folders.find(_check(value, "image"))
     if facts is None:
-        raise Unusable(f"there is no picture at '{path}'.")
+        raise Unusable(_explain_missing(value, path, folders.moved is not None))
     if not stat.S_ISREG(facts.st_mode):
         raise Unusable(f"'{path}' is not a picture file.")
     _require_size(f"picture '{path}'", facts.st_size, limits)
     return path
+
+
+def _explain_missing(value: str, path: Path, is_moved: bool) -> str:
+    if _ADDRESS.match(value):
+        return (
+            f"the image '{shorten(value, 200)}' is an address, and pictures are not "
+            "downloaded. Download them and add --pictures DIR, or write paths."
+        )
+    hint = "" if is_moved else "; if pictures have moved, add --pictures DIR"
+    return f"there is no picture at '{path}'{hint}."
 
 
 def _require_size(name: str, size: int, limits: PictureLimits) -> None:

@@ -8,20 +8,24 @@ whole parts before any such check. Formulas count by their saved values.
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
 from fdch.data.readers.array_files import require_sound_entry
-from fdch.data.readers.columns import Layout
+from fdch.data.readers.columns import Layout, holds_names
 from fdch.data.readers.tables.table import CELL_BYTES, Table, make_table
+from fdch.data.rows import shorten
 
 MAX_BYTES = 256 * 2**20  # of the parts that are read, unpacked
 MAX_COLUMNS = 1000
 MAX_ROW = 2**20  # Excel's own limit
 _MAX_DEPTH = 50
+_MAX_ADVISED = 20  # sheets, and rows of each, where columns may be named
 _CHUNK = 2**16
 _WORKBOOK, _RELATIONS = "xl/workbook.xml", "xl/_rels/workbook.xml.rels"
 _DATE_NUMBERS = {*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)}
@@ -37,7 +41,8 @@ Tag = tuple[str, dict[str, str] | None, str]
 def open_excel(path: Path, layout: Layout) -> Table:
     """Read the first sheet that is not hidden, below its columns' names."""
     book = _Workbook(path)
-    return make_table(book.lines(), book.notes)
+    table = make_table(book.lines(), book.notes)
+    return replace(table, advise=lambda: book.advise(layout))
 
 
 class _Workbook:
@@ -50,14 +55,14 @@ class _Workbook:
         self.errors = 0
         self._epoch = datetime(1899, 12, 30)
         self._parts = self._find_parts()
-        self._sheet = self._find_sheet()
+        self._sheets = self._find_sheets()
         self._strings = self._read_strings()
         self._dates = self._find_date_styles()
 
     def lines(self) -> Iterator[tuple[str, list[Any]]]:
         """Yield the places and cells of rows, at least as many cells as the first."""
         width = 0
-        for number, cells in self._rows():
+        for number, cells in self._rows(self._sheets[0][1]):
             last = max(cells) + 1
             width = width or last
             yield f"row {number}", [cells.get(i) for i in range(max(width, last))]
@@ -67,12 +72,31 @@ class _Workbook:
                 "empty."
             )
 
-    def _rows(self) -> Iterator[tuple[int, dict[int, Any]]]:
+    def advise(self, layout: Layout) -> str:
+        """Name the row below others, or the other sheet, that names the columns."""
+        for sheet, (name, part) in enumerate(self._sheets[:_MAX_ADVISED]):
+            if self._archive.getinfo(part).file_size > self._left:
+                break
+            for place, (row, cells) in enumerate(
+                islice(self._rows(part), _MAX_ADVISED)
+            ):
+                if not holds_names(cells.values(), layout):
+                    continue
+                if sheet == place == 0:
+                    return ""  # these are the columns, and lack one
+                above = f"delete the rows above row {row}, which seems to name them"
+                if sheet == 0:
+                    return f" Or {above}."
+                above = f", and {above}" if place else ""
+                return f" Or move sheet '{shorten(name)}' to the front{above}."
+        return ""
+
+    def _rows(self, sheet: str) -> Iterator[tuple[int, dict[int, Any]]]:
         """Yield the rows that are not empty: their numbers, and cells by column."""
         row, column, kind, style = 0, -1, "n", ""
         cells: dict[int, Any] = {}
         parts: list[str] = []
-        for name, given, text in self._tags(self._sheet):
+        for name, given, text in self._tags(sheet):
             if given is None and name in ("v", "t"):
                 parts.append(text)
             elif name == "c" and given is not None:
@@ -128,8 +152,8 @@ class _Workbook:
                 parts.update({given["Id"]: part, kind: part})
         return parts
 
-    def _find_sheet(self) -> str:
-        """Find the part of the first visible sheet."""
+    def _find_sheets(self) -> list[tuple[str, str]]:
+        """Find the names and parts of the visible sheets."""
         sheets: list[tuple[str, str]] = []
         for name, given in self._starts(_WORKBOOK):
             if name == "sheet" and given.get("state", "visible") == "visible":
@@ -142,7 +166,8 @@ class _Workbook:
             self.notes.append(
                 f"the first of {len(sheets)} sheets is read, '{sheets[0][0]}'."
             )
-        return self._parts[sheets[0][1]]
+        parts = [(name, self._parts.get(id, "")) for name, id in sheets]
+        return [(sheets[0][0], self._parts[sheets[0][1]]), *parts[1:]]
 
     def _read_strings(self) -> list[str]:
         strings: list[str] = []

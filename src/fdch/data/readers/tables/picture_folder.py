@@ -21,7 +21,7 @@ def open_folder(folder: Path, layout: Layout) -> Table:
 
 
 def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
-    number, left_out = 0, Counter[str]()
+    number, texts_found, left_out = 0, 0, Counter[str]()
 
     def count_unreadable(problem: OSError) -> None:
         left_out["folders that cannot be read"] += 1
@@ -45,10 +45,16 @@ def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
             inside = path.relative_to(folder).as_posix()
             cells = {"id": inside, "image": str(path), "labels": labels}
             text, trouble = _read_text(path.with_suffix(".txt"))
+            texts_found += text is not None
             yield Row(f"picture {number}", cells | {"text": text}, trouble)
     counts = [f"{many:,} {what}" for what, many in left_out.items() if many]
     if counts:
         notes.append(f"left out: {', '.join(counts)}.")
+    if number and not texts_found:
+        notes.append(
+            "no picture has a text. For training, put a .txt with the text beside "
+            "each picture, such as mug1.txt beside mug1.jpg."
+        )
 
 
 def _read_text(path: Path) -> tuple[str | None, str]:

@@ -1,7 +1,7 @@
 """What all tables are read as: named columns, and rows of cells."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,13 +25,14 @@ class Table:
     """The columns of a file (of JSON lines, those of the first) and its rows.
 
     Where it is open, rows may have other columns too. Notes are for the user, and
-    complete when all rows are read.
+    complete when all rows are read. Advice is for a table whose columns are unknown.
     """
 
     columns: tuple[str, ...]
     rows: Iterable[Row]
     notes: list[str] = field(default_factory=list)
     is_open: bool = False
+    advise: Callable[[], str] = str  # which returns an empty text
 
 
 def make_table(lines: Iterator[tuple[str, list[Any]]], notes: list[str]) -> Table:
