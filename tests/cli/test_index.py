@@ -450,7 +450,7 @@ def test_a_type_is_changed_without_data(fdch, on_scenes, tmp_path):
     assert "'fdch index add INDEX --type price=number' makes it" in noted
     changed = fdch("index", "add", index, "--type", "price=number")
     assert changed.stdout.startswith("type of 'price': number, was text\n")
-    assert "cells of 'price' that are no number, such as:\n  p1: $6" in changed.stdout
+    assert "cells of 'price' that are not a number:\n  p1: $6" in changed.stdout
     assert "Add their data again with the same --type" in changed.stderr
     again = fdch("index", "add", index, "--type", "price=number", "--json")
     assert json.loads(again.stdout)["before"] == {"price": "number"}

@@ -185,8 +185,8 @@ class TestKept:
         gallery = Gallery(64, (Part(rows, 0, dead, damaged),))
         query = Codes(np.zeros((1, 8), dtype=np.uint8), 64)
         assert nearest(gallery, query, 5)[0].numbers.size == 0
-        with pytest.raises(DamagedIndex, match="not there"):
+        with pytest.raises(DamagedIndex, match="do not exist"):
             within(gallery, query, 5)
         assert nearest(gallery.only(np.arange(50)), query, 5)[0].numbers.size == 0
-        with pytest.raises(DamagedIndex, match="not there"):
+        with pytest.raises(DamagedIndex, match="do not exist"):
             gallery.only(np.arange(5))
