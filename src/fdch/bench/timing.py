@@ -57,10 +57,7 @@ def take_turns(
 
 
 def time_turns(
-    works: Mapping[str, Callable[[int], object]],
-    repeats: int,
-    progress: Progress = silent,
-    task: str = "turns",
+    works: Mapping[str, Callable[[int], object]], repeats: int
 ) -> dict[str, list[float]]:
     """Time pieces of work that take turns; each takes the number of the turn."""
 
@@ -68,7 +65,7 @@ def time_turns(
         return lambda turn: seconds(lambda: work(turn))
 
     sides = {name: time_call(work) for name, work in works.items()}
-    return take_turns(sides, repeats, progress, task)
+    return take_turns(sides, repeats)
 
 
 def compare(

@@ -9,9 +9,8 @@ command = LazyGroup(
     "how many times faster fdch is; a range in brackets is that of all turns.",
     module=__name__,
     names=(
-        *("evaluate", "defaults", "train", "scale", "rerank", "words", "index"),
-        *("facets", "search", "pictures", "startup", "encode", "serve", "hostile"),
-        *("soak", "networks"),
+        *("search", "evaluate", "train", "encode", "index", "rerank", "serve"),
+        "hostile",
     ),
     example="fdch bench evaluate --queries 100 --database 5000 --repeats 1",
 )

@@ -1,1 +1,0 @@
-"""The service under mixed load for a long time."""
