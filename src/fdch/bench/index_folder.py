@@ -42,7 +42,7 @@ def folder_benchmark(
 ) -> dict[str, Any]:
     """Make indexes below a place, the usual one for what is temporary if none."""
     warm(sizes.bits)
-    found: dict[str, Any] = {"benchmark": "index", "bits": sizes.bits, "k": sizes.k}
+    found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=place) as folder:
         found["codes"] = _bare_codes(Path(folder) / "codes", sizes, progress)
     with tempfile.TemporaryDirectory(dir=place) as folder:

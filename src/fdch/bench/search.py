@@ -81,12 +81,11 @@ def search_benchmark(
 ) -> dict[str, Any]:
     """Measure the scan, what compaction adds, or both."""
     measures = {"scan": scan_benchmark, "compacted": compacted_benchmark}
-    found = {
+    return {
         name: measure(sizes, progress)
         for name, measure in measures.items()
         if name in parts
     }
-    return {"benchmark": "search", **found}
 
 
 def scan_benchmark(sizes: SearchSizes, progress: Progress = silent) -> dict[str, Any]:

@@ -111,8 +111,6 @@ def measure_refusals(
     ]
     failed = sum(each.status != 200 for each in right)
     return {
-        "benchmark": "hostile",
-        "repeats": repeats,
         "body_seconds": BODY_SECONDS,
         "requests": requests,
         "wrong": [

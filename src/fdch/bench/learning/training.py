@@ -85,12 +85,6 @@ class TrainingSizes:
             **learned,
         )
 
-    def describe(self, place: torch.device) -> dict[str, Any]:
-        """Return what concerns this training."""
-        found = asdict(self) | {"precision": choose_precision(self.precision, place)}
-        unused = ("network", "precision") if self.network is None else ("image_width",)
-        return {name: value for name, value in found.items() if name not in unused}
-
 
 def training_benchmark(
     sizes: TrainingSizes, device: str = "auto", progress: Progress = silent
@@ -134,13 +128,14 @@ def training_benchmark(
         other = peers.get(stage) or peers[TASK]
         ratios[stage] = ratio(other["epoch_seconds"]["all"], epoch["all"])
     compared: dict[str, Any] = {"ratio": ratios}
+    precision = choose_precision(method.precision, place)
     if sizes.network is None:
+        precision = "float32"
         compared = {"ratio": ratios["stage 1"], "ratio_of_stage_2": ratios["stage 2"]}
         compared |= _compare_losses(sizes, pairs, device, place)
     return {
-        "benchmark": "training" if sizes.network is None else "training end to end",
         "method": method.name,
-        **sizes.describe(place),
+        "precision": precision,
         "labels": len(pairs.label_names),
         "batch_size": method.batch_size,
         **describe_device(place),

@@ -86,16 +86,7 @@ def serve_benchmark(sizes: LoadSizes, progress: Progress = silent) -> dict[str, 
                     _add_texts(index.store, codes, sizes.seed)
             found = _Case(Path(place), sizes, bodies, progress).measure()
         cases.append({"size": size, **found})
-    return {
-        "benchmark": "serve",
-        "faiss": faiss.__version__,
-        "clients": sizes.clients,
-        "seconds": sizes.seconds,
-        "k": sizes.k,
-        "bits": sizes.bits,
-        "encoder": sizes.encoder,
-        "cases": cases,
-    }
+    return {"faiss": faiss.__version__, "cases": cases}
 
 
 def _write_queries(texts: Sequence[str], sizes: LoadSizes) -> dict[str, list[str]]:
@@ -172,7 +163,6 @@ class _Case:
             ratios["ratio_by_vectors"] = ratio(rates[BY_VECTORS], rates[OURS])
             ratios["ratio_by_words"] = ratio(rates[BY_WORDS], rates[BY_VECTORS])
         return {
-            "kind": self.sizes.kind,
             "answers_agree": agree,
             "sides": found,
             **ratios,
