@@ -25,7 +25,7 @@ from fdch.bench.learning.floors import (
     count_stages,
     measure_ceilings,
 )
-from fdch.bench.learning.plain_loop import plain_stage_one, plain_stage_two
+from fdch.bench.learning.plain_loop import place_data, plain_stage_one, plain_stage_two
 from fdch.bench.learning.public_loop import TASK, run_public_loop, store_pictures
 from fdch.bench.learning.workload import Workload
 from fdch.bench.timing import ratio, spread, take_turns
@@ -213,8 +213,9 @@ def _peer(
         return partial(run_public_loop, *inputs, settings, place)
 
     def train(progress: Progress) -> None:
-        plain_stage_one(images, texts, pairs.labels, settings, place, progress)
-        plain_stage_two(images, texts, pairs.labels, settings, place, progress)
+        data = place_data(images, texts, pairs.labels, place)
+        plain_stage_one(data, settings, progress)
+        plain_stage_two(data, settings, progress)
 
     return train
 
