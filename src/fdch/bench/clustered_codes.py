@@ -78,7 +78,7 @@ class Source:
 
 
 def draw_texts(random: np.random.Generator, count: int, words: int) -> list[str]:
-    """Draw texts of so many words: the n-th with a frequency of 1 / n, as in language.
+    """Draw texts whose n-th word has a frequency of 1 / n, as in language.
 
     >>> draw_texts(np.random.default_rng(0), 1, 3)
     ['w797 w11 w0']

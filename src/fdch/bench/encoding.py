@@ -1,4 +1,4 @@
-"""How fast one text, one picture and many pictures are encoded."""
+"""Encoding times of one text, one picture and many pictures."""
 
 import io
 from collections.abc import Callable

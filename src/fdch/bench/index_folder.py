@@ -1,4 +1,4 @@
-"""What an index folder costs, in time and bytes."""
+"""Times and sizes of an index folder."""
 
 import tempfile
 from contextlib import ExitStack
@@ -26,7 +26,7 @@ CONDITIONS = ("shop=7", "label=dog", "price<50", "price>=500", "shop!=7")
 
 @dataclass(frozen=True)
 class FolderSizes:
-    """What is measured, and how often searches, openings and filters are timed."""
+    """Sizes to measure, and how often searches, openings and filters are timed."""
 
     codes: int
     items: int
@@ -40,7 +40,7 @@ class FolderSizes:
 def folder_benchmark(
     sizes: FolderSizes, place: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Make indexes below a place, the usual one for what is temporary if none."""
+    """Make indexes in a folder, by default the temporary one."""
     warm(sizes.bits)
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=place) as folder:

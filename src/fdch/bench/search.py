@@ -38,7 +38,7 @@ LARGE_RADII, SCANNED_LOOKUPS = (4, 8, 12, 16, 24), 100  # beside our scan
 
 @dataclass(frozen=True)
 class SearchSizes:
-    """What is measured: every combination of sizes, bits, kinds, batches and threads.
+    """Cases to measure: all combinations of sizes, bits, kinds, batches and threads.
 
     FAISS is timed on at most `peer_queries` of a batch, and its time is scaled up.
     """

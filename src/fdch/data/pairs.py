@@ -283,7 +283,7 @@ class PairedSet:
         return Skipped(name, f"{self._locate(row)}: {error}")
 
     def require_training(self, least: int = 1, needs_labels: bool = True) -> None:
-        """Refuse pairs that a method cannot learn from; it needs so many at least."""
+        """Refuse pairs that a method cannot learn from, or fewer than `least`."""
         from fdch.data.fitting import require_training
 
         require_training(self, least, needs_labels)
@@ -296,7 +296,7 @@ def require_broken(broken: str) -> None:
 
 
 def require_pairs(*given: object) -> None:
-    """Refuse anything but pairs, such as the name of a file of them."""
+    """Refuse anything that is not a PairedSet, such as a file name."""
     for each in given:
         if not isinstance(each, PairedSet):
             raise DataError(

@@ -49,7 +49,7 @@ class TextEncoder:
     load: "Callable[[str], EncodeTexts]" = field(compare=False, repr=False)
 
     def register(self) -> "TextEncoder":
-        """Let settings name it in this process."""
+        """Make it available to settings in this process."""
         REGISTERED[self.name] = self
         return self
 

@@ -28,11 +28,11 @@ class Texts(Rows):
 
     @abstractmethod
     def text(self, row: int) -> str | None:
-        """Return a row's text to show; None if there is none."""
+        """Return a row's text for display; None if there is none."""
 
 
 class Sentences(Texts):
-    """Texts as they were written, None where there is none.
+    """Original texts; None for rows without one.
 
     `vocabulary` has the data set's own words, where it has them.
 
@@ -184,7 +184,7 @@ class Vocabulary:
         return [part for chunk in chunks for part in leave_unknown(chunk, is_known)]
 
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
-        """Make 0/1 vectors, float32 (texts, words); zero where there is no text.
+        """Make 0/1 vectors, float32 (texts, words); zero for missing texts.
 
         With `remember`, what takes long is kept in the cache folder.
         """

@@ -1,4 +1,4 @@
-"""What matching words of a query count, in search and in calibration."""
+"""Weights of matching query words, in search and in calibration."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

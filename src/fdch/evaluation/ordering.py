@@ -31,7 +31,7 @@ Bytes = NDArray[np.int8]
 
 
 class VectorPart(NamedTuple):
-    """What some bytes of a vector count for queries.
+    """How some bytes of a vector count in queries' scores.
 
     Each byte names a row of its book. The sum of these rows, times the query's
     weights, is what the part adds to the score.
@@ -194,7 +194,7 @@ def place_items(
     vectors: Bytes | None,
     candidates: int,
 ) -> Rows:
-    """Give each item's place in the ranking of each query, from 0, (queries, items)."""
+    """Return each item's place in each query's ranking, from 0, (queries, items)."""
     ranking = rank_items(order, query_codes, codes, vectors, candidates)
     places = np.empty_like(ranking)
     np.put_along_axis(places, ranking, np.arange(len(codes))[None], axis=1)
@@ -207,7 +207,7 @@ def list_items(
     codes: Codes,
     vectors: Bytes | None,
 ) -> Floats:
-    """Give what lists items as a search does, the lowest first, (queries, items).
+    """Return sort keys that list items as a search does, (queries, items).
 
     The nearest, and all that are as near as the last of these, come by their order,
     the others by distance.
@@ -281,7 +281,7 @@ def ordered_blocks(
 def _average_precision(
     hits: NDArray[np.bool_], cutoff: int | None
 ) -> NDArray[np.float64]:
-    """Give the average precision of rankings; NaN where nothing is relevant.
+    """Return the average precision of rankings; NaN if nothing is relevant.
 
     >>> _average_precision(np.array([[True, False, True]]), None).round(4).tolist()
     [0.8333]

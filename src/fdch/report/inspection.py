@@ -1,4 +1,4 @@
-"""What there is to know of data before training on it, and its page."""
+"""Counts and distributions of data before training, and their page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -48,7 +48,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Chance:
-    """What random rankings score where each labelled pair is a query for the others."""
+    """Scores of random rankings, with each labelled pair as a query for the others."""
 
     map: float  # mean average precision of random rankings
     queries: int  # pairs that the mean is over: those that share a label with another

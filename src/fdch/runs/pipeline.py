@@ -243,7 +243,7 @@ def _end_training(run: Run, checkpoints: Checkpoints | None) -> None:
 
 
 def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
-    """Let a method reuse the first stage of a source run when it is fitted."""
+    """Set a method to reuse the first stage of a source run."""
     source = open_run(folder, context).method
     if not isinstance(method, FDCH) or not isinstance(source, FDCH):
         raise SettingError(

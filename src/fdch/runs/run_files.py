@@ -41,7 +41,7 @@ FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run says of itself, without what it has learned."""
+    """Facts about a run, without its weights."""
 
     name: str  # the method's name, such as "fdch"
     fingerprint: str  # identifies the trained model
@@ -50,7 +50,7 @@ class RunFacts:
 
 
 def read_facts(folder: str | Path) -> RunFacts:
-    """Read what a run says of itself; neither torch nor its weights are loaded."""
+    """Read facts about a run without loading torch or its weights."""
     folder = Path(folder)
     facts = read_description(folder)
     if CALIBRATION in facts["files"]:

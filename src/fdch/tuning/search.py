@@ -98,7 +98,7 @@ class Search:
         defaults.state = "done"
 
     def _next(self) -> Trial | None:
-        """Return a trial that was begun, or a new one; None where there is no time."""
+        """Return an unfinished trial or a new one; None if there is no time left."""
         trials, folds = self.records.trials, self._count
         for trial in trials[1:]:
             is_open = trial.state in ("running", "done")

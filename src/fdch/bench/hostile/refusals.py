@@ -1,4 +1,4 @@
-"""How long the service takes to refuse hostile requests, and that it still serves."""
+"""Time the refusal of hostile requests, and check that the service still answers."""
 
 import asyncio
 import contextlib
@@ -165,7 +165,7 @@ async def _drip(port: int) -> None:
 
 @contextlib.contextmanager
 def crowd(port: int, connections: int) -> Iterator[None]:
-    """Keep up so many slow connections, from a thread of their own."""
+    """Keep many slow connections open from another thread."""
     limit_connections(2 * connections)  # raises how many files may be open
     loop = asyncio.new_event_loop()
 

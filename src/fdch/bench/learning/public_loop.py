@@ -53,7 +53,7 @@ class PlainCNNF(nn.Module):
 
 
 class PlainPictures(nn.Module):
-    """One of our networks over planes, as it would be used without fdch."""
+    """One of our networks over planes, as used without fdch."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How fast FDCH learns, beside plain loops that do the work of its stages.
+"""Training speed of FDCH, beside plain loops that do the work of its stages.
 
 On ready features the peer is `plain_loop`; where an image network is trained too, it
 is `public_loop`, as published code of this field has it.
@@ -49,7 +49,7 @@ CACHE = "FDCH_CACHE"
 
 @dataclass(frozen=True)
 class TrainingSizes:
-    """What to train on and for how long: 2 epochs or more, the first timed apart."""
+    """What to train on and for how many epochs: 2 or more, the first timed apart."""
 
     pairs: int
     image_width: int
@@ -148,7 +148,7 @@ def training_benchmark(
 
 
 def forget_all_peaks(place: torch.device) -> None:
-    """Let `measure_peaks` count from now on."""
+    """Reset the peaks that `measure_peaks` returns."""
     forget_peak_memory()
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)
@@ -309,7 +309,7 @@ def _largest_difference(own: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
-    """Turn the seconds of each turn's epochs into what is reported of a stage."""
+    """Summarise the seconds of each turn's epochs for one stage."""
     usual = [statistics.median(epochs[1:]) for epochs in turns]
     return {
         "first_epoch_seconds": spread([epochs[0] for epochs in turns]),

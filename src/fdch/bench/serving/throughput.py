@@ -45,7 +45,7 @@ EPOCH_SCALE = 0.01  # codes need not be good
 
 @dataclass(frozen=True)
 class LoadSizes:
-    """What is measured, for every number of codes in the index."""
+    """The load to measure with, for every number of codes in the index."""
 
     sizes: Sequence[int]
     kind: Kind
@@ -59,7 +59,7 @@ class LoadSizes:
 
     @property
     def methods(self) -> dict[str, type[FDCH]]:
-        """What is served, by name; exported models order nothing by vectors."""
+        """The methods to serve, by name; exported models do not order by vectors."""
         if self.encoder == "onnx":
             return {OURS: FDCH}
         return {OURS: FDCH, BY_VECTORS: FDCHPlus}
@@ -194,7 +194,7 @@ class _Case:
     def _drive(
         self, server: ServerProcess, name: str, seconds: float
     ) -> dict[str, Any]:
-        """Let a second process send the queries of a side."""
+        """Send the queries of a side from a second process."""
         bodies, clients = self.bodies[name], self.sizes.clients
         load = Load(server.port, server.path, bodies, clients, seconds)
         done = subprocess.run(

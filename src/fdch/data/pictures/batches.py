@@ -115,7 +115,7 @@ def _key(pictures: Pictures, size: int) -> str:
 
 
 def _map(path: Path, shape: tuple[int, ...]) -> Pixels | None:
-    """Map a whole store; none when there is none, or not a whole one."""
+    """Map a complete pixel store; None if it is missing or incomplete."""
     try:
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):

@@ -140,7 +140,7 @@ def shrink(
 def picture_format(
     content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
 ) -> str:
-    """Return a picture's format by its header, as Pillow calls it, such as "JPEG"."""
+    """Return a picture's format from its header, by Pillow's name, such as "JPEG"."""
     with _refusing_broken(name, limits), _open(content, limits, name) as picture:
         return str(picture.format)
 
@@ -154,7 +154,7 @@ def picture_size(
 
 
 def choose_formats(content: bytes, limits: PictureLimits, name: str) -> tuple[str, ...]:
-    """Return the formats that a file may be taken for, once what reads them is there.
+    """Return the formats a file may have, if what reads them is installed.
 
     AVIF and HEIC state a size that their decoders do not rely on: what they decode may
     be larger. They are refused where it is to be quick.

@@ -13,11 +13,11 @@ from fdch.errors import BrokenPicture
 
 @runtime_checkable
 class Place(Protocol):
-    """Where one picture lies."""
+    """The location of one picture."""
 
     @property
     def name(self) -> str:
-        """What an error calls the picture."""
+        """The name of the picture in error messages."""
 
     @property
     def size(self) -> int:
@@ -28,7 +28,7 @@ class Place(Protocol):
 
 
 class PlacedPictures(SeparatePictures):
-    """Pictures at places of any kind; None where there is no picture.
+    """Pictures at locations of any kind; None for rows without a picture.
 
     >>> photo = LoadedPicture("picture 'a.jpg'", b"not a picture")
     >>> PlacedPictures([photo, None]).present.tolist()

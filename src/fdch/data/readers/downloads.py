@@ -1,4 +1,4 @@
-"""What the readers of unpacked benchmark downloads share."""
+"""Shared parts of the readers of benchmark downloads."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ def choose_sizes(usable: int, what: str) -> tuple[SplitSizes | None, list[str]]:
 
 
 def compare_counts(what: str, count: int, expected: int) -> list[str]:
-    """Say that a count differs from the literature's, where it does."""
+    """Return a note if a count differs from the literature's."""
     if count == expected:
         return []
     return [f"{what}: {count:,}; the literature has {expected:,}."]

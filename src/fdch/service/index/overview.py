@@ -1,4 +1,4 @@
-"""How the codes of an index lie: bits, distances, groups; from a sample of them."""
+"""The distribution of codes in an index: bits, distances and groups, from a sample."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -108,7 +108,7 @@ def _bodies(known: Examples) -> dict[str, dict[str, Any]]:
 
 
 def _fields(known: Examples) -> dict[str, list[str]]:
-    """Return what is sent beside a picture, by route."""
+    """Return the form fields beside a picture, by route."""
     where = [] if known.label is None else [f"where={_of_label(known.label)}"]
     item = json.dumps({"labels": [known.label or "a label"]})
     return {"/v1/search/image": ["k=5", *where], _ITEM: [f"item={item}"]}

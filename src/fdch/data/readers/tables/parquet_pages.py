@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file declare, found before any is unpacked.
+"""Page sizes that a Parquet file declares, read before any page is unpacked.
 
 pyarrow trusts these sizes: a page of some bytes may unpack to gigabytes. The totals
 in the metadata of a file are not compared with its pages, so that they prove nothing.
@@ -46,7 +46,7 @@ Described = dict[Field, Any]
 
 @dataclass
 class PageSizes:
-    """What the pages of one column in one row group unpack to, in bytes."""
+    """Unpacked sizes of the pages of one column in one row group, in bytes."""
 
     total: int = 0
     largest: int = 0
