@@ -184,7 +184,7 @@ def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
         matrix, names = vocabulary.vectors(pairs.texts), vocabulary.words
     else:
         assert isinstance(pairs.texts, WordVectors)
-        matrix, names = pairs.texts.matrix, pairs.texts.words or ()
+        matrix, names = pairs.texts.matrix, ()
     counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
     order = np.argsort(-counts, kind="stable")[: LISTED_WORDS if names else 0]
     frequent = {names[i]: int(counts[i]) for i in order if counts[i]}
