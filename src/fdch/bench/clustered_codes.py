@@ -93,7 +93,7 @@ def draw_texts(random: np.random.Generator, count: int, words: int) -> list[str]
 def filled_folder(
     bits: int, fill: Callable[[CodeFolder], object], vector_bytes: int = 0
 ) -> Iterator[Path]:
-    """Make a temporary index folder that `fill` fills, and give its path."""
+    """Make a temporary index folder, fill it, and yield its path."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "index"
         with CodeFolder.create(path, bits, "drawn", None, vector_bytes) as folder:

@@ -247,7 +247,7 @@ class _Compacted:
         }
 
     def _smallest_ivf(self, truth: Sequence[Found], k: int) -> tuple[Any, int | None]:
-        """Build FAISS's lists; find the fewest probes that give all right distances."""
+        """Build FAISS's lists; find the fewest probes with all distances right."""
         codes = self.codes
         lists = min(LISTS, max(1, len(codes) // TRAINED_ON))
         quantizer = self.faiss.IndexBinaryFlat(codes.bits)

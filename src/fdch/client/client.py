@@ -54,7 +54,7 @@ class IndexFacts:
 class Client(SearchMethods[str, Picture]):
     """Searches a service, and reads and writes its items. Threads may share one.
 
-    Searches take what those of a Searcher take and give its Results; a picture is
+    Searches take the arguments of a Searcher and return its Results; a picture is
     its path or its file's content. An item's `image` is the address of its picture
     at the service.
 

@@ -71,7 +71,7 @@ def clear_cache(folder: Path) -> tuple[int, int]:
 class ResultCache:
     """Values by key in one SQLite file, shared by threads and processes.
 
-    It lies in the user's cache folder unless another is given. Nothing is written
+    It is in the user's cache folder unless another is given. Nothing is written
     before the first `put_many`.
 
     >>> import tempfile

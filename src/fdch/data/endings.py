@@ -2,7 +2,7 @@
 
 Endings are tried without a language setting, so that a stem must be long enough. Words
 that are alike are forms in languages with rich endings, but not in English, where a
-`plan` is no `plant` (`WordForms` tells them apart).
+`plan` is no `plant` (`WordForms` distinguishes them).
 """
 
 import re

@@ -221,7 +221,7 @@ class PairedSet:
     ) -> tuple["PairedSet", "PairedSet", "PairedSet"]:
         """Draw a split and return its training, query and database pairs.
 
-        The training pairs lie inside the database and include those that a
+        The training pairs are part of the database and include those that a
         `Split` keeps apart for validation; `Split.draw` has the arguments.
         """
         from fdch.data.splits import Split

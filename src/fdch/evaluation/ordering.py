@@ -134,7 +134,7 @@ class Coded(NamedTuple):
     codes: Codes
     labels: NDArray[np.generic]  # 0/1, (items, classes)
     order: QueryOrder | None = None  # how they order candidates as queries, if they do
-    vectors: Bytes | None = None  # what each is ordered by beside its code, if at all
+    vectors: Bytes | None = None  # what orders each beside its code, if anything
 
     def take(self, rows: Any) -> "Coded":
         """Return some of the items."""

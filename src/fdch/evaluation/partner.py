@@ -39,7 +39,7 @@ class PartnerScores:
 
 @dataclass(frozen=True, eq=False)
 class PartnerPlaces:
-    """Where each query's partner lies among all that are compared."""
+    """The place of each query's partner among all compared items."""
 
     nearer: Floats  # items nearer to the query than its partner
     tied: Floats  # items at the partner's distance, itself included

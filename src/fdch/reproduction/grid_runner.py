@@ -1,6 +1,6 @@
 """The cells of a study, each fitted, scored and recorded in its folder.
 
-Where methods are tuned first, the results lie beside the cells:
+Where methods are tuned first, the results are beside the cells:
 
 tuned/METHOD-BITS.toml      what `fdch tune` would write, and `fdch train` takes
 tuned/METHOD-BITS.html      its page

@@ -231,8 +231,7 @@ class Service:
             self.trouble = problem
             self.give_up()
             return
-        # What is loaded stays: looking through it for garbage again and again would
-        # make all requests wait.
+        # the model stays in memory: scanning it for garbage would delay all requests
         gc.collect()
         gc.freeze()
         self.is_ready = True

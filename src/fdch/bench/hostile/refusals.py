@@ -46,7 +46,7 @@ def refusal_benchmark(
 ) -> dict[str, Any]:
     """Send each hostile request to a server, and a right one after each.
 
-    Then search while one address holds so many slow connections.
+    Then search while one address holds many slow connections.
     """
     with tempfile.TemporaryDirectory(prefix="fdch-bench-") as place:
         # the server logs each request that is not even HTTP
@@ -190,7 +190,7 @@ def crowd(port: int, connections: int) -> Iterator[None]:
 def measure_crowd(
     port: int, connections: int, seconds: float = 10.0, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Search again and again beside a crowd; return the share that was answered."""
+    """Search repeatedly beside a crowd; return the share that was answered."""
     replies: list[Received] = []
     with crowd(port, connections):
         time.sleep(_SETTLE_SECONDS)

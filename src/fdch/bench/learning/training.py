@@ -178,7 +178,7 @@ def describe_device(place: torch.device) -> dict[str, Any]:
 
 @contextmanager
 def _private_cache() -> Iterator[None]:
-    """Keep pixels in a folder that goes away, not in the user's cache."""
+    """Keep pixels in a temporary folder instead of the user's cache."""
     before = os.environ.get(CACHE)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[CACHE] = folder

@@ -35,7 +35,7 @@ class Workload:
     def draw(self, pairs: int) -> PairedSet:
         """Draw pairs.
 
-        Labels give each pair a place among hidden factors; features are the
+        Labels place each pair among hidden factors; features are the
         active part of a noisy map of that place, texts are words drawn near it.
         """
         shared = np.random.default_rng([self.seed, 0])

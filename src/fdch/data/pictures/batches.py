@@ -71,8 +71,8 @@ def pixel_store(
 ) -> Pixels:
     """Decode all pictures once and return their pixels, read-only, (n, size, size, 3).
 
-    They lie in the folder, by default the user's cache, under a name made from every
-    picture's content and the size. Where that folder cannot be written they are kept in
+    They are kept in the folder, by default the user's cache, under a name made from
+    every picture's content and the size. Where that folder cannot be written they are kept in
     memory instead. All rows must have a picture.
     """
     shape = (len(pictures), size, size, 3)

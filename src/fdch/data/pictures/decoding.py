@@ -260,7 +260,7 @@ def _resize(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
 @contextmanager
 def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
     """Turn anything a decoder raises on hostile bytes into BrokenPicture."""
-    # for good: warnings.catch_warnings must not be used by several threads
+    # never removed: warnings.catch_warnings must not be used by several threads
     if _QUIET not in warnings.filters:
         warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:

@@ -24,7 +24,7 @@ class Place(Protocol):
         """Bytes of its file."""
 
     def read(self) -> bytes | NDArray[np.uint8]:
-        """Read its file, or give its pixels; OSError where that fails."""
+        """Return the content of its file, or its pixels; OSError if that fails."""
 
 
 class PlacedPictures(SeparatePictures):

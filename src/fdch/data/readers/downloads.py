@@ -36,7 +36,7 @@ def read_lines(path: Path, most: int = 2**20) -> list[str]:
 def refuse_or_skip(
     rows: list[Skipped], broken: Broken, remedy: str
 ) -> tuple[Skipped, ...]:
-    """Refuse broken rows, naming the first few and a remedy, or give them all.
+    """Refuse broken rows, naming the first few and a remedy, or return them all.
 
     >>> refuse_or_skip([Skipped("im7", "no photo 'im7.jpg'")], "skip", "look again")
     (Skipped(name='im7', reason="no photo 'im7.jpg'"),)

@@ -117,7 +117,7 @@ class RateLimit:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, key: str) -> float:
-        """Take a request from a key's bucket; give the seconds to wait if empty."""
+        """Take a request from a key's bucket; return the seconds to wait if empty."""
         now, most = self._clock(), float(self.per_minute)
         left, since = self._left.pop(key, (most, now))
         left = min(most, left + (now - since) * most / 60)

@@ -155,7 +155,7 @@ class Examples:
 
     words: tuple[str, ...] = ()  # two of them, or none
     label: str | None = None
-    id: str | None = None  # of an item, one with a picture where there is such
+    id: str | None = None  # of an item, with a picture if any item has one
     has_picture: bool = False
 
 

@@ -54,7 +54,7 @@ class Place:
 def identify(folder: Path | None) -> list[tuple[int, int]]:
     """Return the file system's numbers of a folder and its catalogue, if there are any.
 
-    They change when the folder is removed, or replaced by another.
+    They change when the folder is removed or replaced.
     """
     if folder is None:
         return []

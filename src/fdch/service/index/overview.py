@@ -27,7 +27,7 @@ _LISTS = (
     "balance chance distances distances_alike distances_unlike groups points "
     "names labels"
 )
-_COMMON = 0.3  # of a group's items have a label that is said to mark it
+_COMMON = 0.3  # of a group's items must have a label for it to mark the group
 
 
 def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, too_busy
 
 # formats with their endings and, where browsers show them, their media types;
-# the others are sent as a JPEG of at most so many pixels a side
+# the others are sent as a JPEG of at most _MAX_SIDE pixels a side
 _FORMATS = {
     "JPEG": ("jpg", "image/jpeg"),
     "MPO": ("jpg", "image/jpeg"),

@@ -52,7 +52,7 @@ class PageSizes:
     largest: int = 0
     dictionary: int = 0
     values: int = 0
-    repeats: bool = False  # whether a value may be as long as its page, again and again
+    repeats: bool = False  # whether several values may each be as long as their page
 
 
 @dataclass
@@ -93,7 +93,7 @@ def plan_reading(path: Path, file: Any) -> Plan:
 
 
 def _list_groups(file: BinaryIO) -> list[list[Described]]:
-    """Read what the file says of the columns of each row group.
+    """Read the description of the columns of each row group.
 
     pyarrow aborts the process when it looks up a column of a damaged description.
     """
