@@ -138,12 +138,14 @@ def inspect_pairs(
         columns={
             name: facts
             for name, cells in read_decimal_commas(pairs.columns, chosen=types).items()
-            if (facts := describe_column(_named(pairs, cells), types.get(name)))
+            if (facts := describe_column(_name_cells(pairs, cells), types.get(name)))
         },
     )
 
 
-def _named(pairs: PairedSet, cells: NDArray[np.object_]) -> Iterator[tuple[str, Cell]]:
+def _name_cells(
+    pairs: PairedSet, cells: NDArray[np.object_]
+) -> Iterator[tuple[str, Cell]]:
     return zip(map(str, pairs.ids), cells, strict=True)
 
 

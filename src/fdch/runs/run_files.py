@@ -74,9 +74,9 @@ def read_description(folder: Path) -> dict[str, Any]:
         path, FORMAT, "is not a run's description", "Train the run again."
     )
     wrong = [key for key, kind in FIELDS.items() if type(facts.get(key)) is not kind]
-    if not wrong and not _known_files(facts["files"]):
+    if not wrong and not _has_known_files(facts["files"]):
         wrong = ["files"]
-    if not wrong and not _are_packages(facts.get("packages", {})):
+    if not wrong and not _has_packages(facts.get("packages", {})):
         wrong = ["packages"]
     if not wrong and facts["settings"].get("image_weights", "") not in (
         "",
@@ -144,7 +144,7 @@ def read_calibration(
     return found
 
 
-def _known_files(files: Mapping[str, Any]) -> bool:
+def _has_known_files(files: Mapping[str, Any]) -> bool:
     """No name in a description may lead out of the folder."""
     others = set(files) - {STATE, SPLIT, SEEN, CALIBRATION}
     plain = all(
@@ -153,7 +153,7 @@ def _known_files(files: Mapping[str, Any]) -> bool:
     return plain and STATE in files
 
 
-def _are_packages(packages: Any) -> bool:
+def _has_packages(packages: Any) -> bool:
     """Only names are shown as something to install."""
     if type(packages) is not dict:
         return False

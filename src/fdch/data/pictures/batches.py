@@ -72,8 +72,8 @@ def pixel_store(
     """Decode all pictures once and return their pixels, read-only, (n, size, size, 3).
 
     They are kept in the folder, by default the user's cache, under a name made from
-    every picture's content and the size. Where that folder cannot be written they are kept in
-    memory instead. All rows must have a picture.
+    every picture's content and the size, or in memory if that folder cannot be written.
+    All rows must have a picture.
     """
     shape = (len(pictures), size, size, 3)
     if not len(pictures):

@@ -84,7 +84,7 @@ def read_rows(
                 continue
             if pictures is not None:
                 cells[name] = (
-                    _find_named(path, cells[name])
+                    _find_picture(path, cells[name])
                     if length is None
                     else EmbeddedPicture(path, number - 1, length, read)
                 )
@@ -204,7 +204,7 @@ def _take_paths(column: Any) -> Any:
     return pyarrow.nulls(len(column))
 
 
-def _find_named(table: Path, name: str | None) -> str | None:
+def _find_picture(table: Path, name: str | None) -> str | None:
     """Return where a picture is: beside the table, else as the path stands."""
     if name and not os.path.exists(table.parent / name) and os.path.exists(name):
         return os.path.abspath(name)
