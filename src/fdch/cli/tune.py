@@ -94,9 +94,9 @@ def _describe(
 
 
 def _show_found(found: "Tuning", file: "SettingsFile", page: Path) -> list[str]:
-    from fdch.tuning.tuning_page import format_setting
+    from fdch.tuning.tuning_page import show_setting
 
-    settings = (f"{name}={format_setting(v)}" for name, v in file.settings.items())
+    settings = (f"{name}={show_setting(v)}" for name, v in file.settings.items())
     return [
         f"method    {file.method}, {file.bits} bits, seed {file.seed}",
         f"trials    {len(found.trials)} in {found.minutes:.1f} minutes",
