@@ -33,10 +33,16 @@ ORDER = (
     ("search",),
     ("reproduce",),
     ("bench", "evaluate"),
+    ("bench", "defaults"),
     ("bench", "train"),
+    ("bench", "pictures"),
+    ("bench", "scale"),
     ("bench", "rerank"),
+    ("bench", "words"),
     ("bench", "index"),
+    ("bench", "facets"),
     ("bench", "search"),
+    ("bench", "startup"),
     ("bench", "encode"),
     ("doctor",),
     ("cache", "clear"),
@@ -44,8 +50,10 @@ ORDER = (
 SLOW = (
     ("train",),
     ("demo",),
+    ("bench", "networks"),
     ("bench", "serve"),
     ("bench", "hostile"),
+    ("bench", "soak"),
 )
 ENDLESS = (("serve",),)  # tests/service runs it
 QUICKER = {

@@ -1,19 +1,22 @@
-"""Random codes, clustered as learned ones are or not, random texts, and indexes."""
+"""Codes to measure with, random or clustered as learned ones are; indexes of them."""
 
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.bench.timing import seconds
 from fdch.codes import Codes
 from fdch.errors import SettingError
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
+from fdch.progress import Progress, Update, silent
 
 Kind = Literal["random", "clustered", "given"]
 KINDS: tuple[Kind, ...] = ("random", "clustered")
@@ -22,7 +25,6 @@ FLIPPED = 0.1  # share of bits that differ from the centre
 NOISE = 0.02  # share of bits flipped where given codes are repeated
 CODES_AT_A_TIME = 1 << 17
 ITEMS_AT_A_TIME = 10_000
-DRAWN_WORDS, WORDS_A_TEXT = 50_000, 9
 
 
 @dataclass(frozen=True)
@@ -63,30 +65,26 @@ class Source:
         return Codes(packed, self.bits)
 
     def fill(
-        self, folder: CodeFolder, make: Callable[[range], list[Item]], total: int
-    ) -> None:
-        """Add the items that `make` returns for their numbers."""
+        self,
+        folder: CodeFolder,
+        make: Callable[[range], list[Item]],
+        total: int,
+        progress: Progress = silent,
+    ) -> float:
+        """Add items that `make` gives for their numbers; return the seconds taken."""
+        taken = 0.0
         for start in range(0, total, ITEMS_AT_A_TIME):
             numbers = range(start, min(start + ITEMS_AT_A_TIME, total))
-            folder.add(make(numbers), self.draw(len(numbers), start + 3))
+            items, codes = make(numbers), self.draw(len(numbers), start + 3)
+            taken += seconds(partial(folder.add, items, codes))
+            progress(Update("items", numbers.stop, total, "item"))
+        return taken
 
     def _centres(self) -> NDArray[np.uint8]:
         if self.given is not None:
             return self.given.packed
         rng = np.random.default_rng([self.seed, 0])
         return rng.integers(0, 256, (CENTRES, self.bits // 8), dtype=np.uint8)
-
-
-def draw_texts(random: np.random.Generator, count: int, words: int) -> list[str]:
-    """Draw texts whose n-th word has a frequency of 1 / n, as in language.
-
-    >>> draw_texts(np.random.default_rng(0), 1, 3)
-    ['w797 w11 w0']
-    """
-    frequency = 1 / np.arange(1, DRAWN_WORDS + 1)
-    chance = frequency / frequency.sum()
-    drawn = random.choice(DRAWN_WORDS, (count, words), p=chance)
-    return [" ".join(f"w{word}" for word in row) for row in drawn.tolist()]
 
 
 @contextmanager

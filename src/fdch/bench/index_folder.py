@@ -1,6 +1,7 @@
-"""Times and sizes of an index folder."""
+"""What an index folder costs, in time and bytes, and counts by value in one."""
 
 import tempfile
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -9,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.clustered_codes import ITEMS_AT_A_TIME, Source
+from fdch.bench.clustered_codes import ITEMS_AT_A_TIME, Source, filled_folder
 from fdch.bench.timing import ratio, seconds, spread
 from fdch.index.conditions import parse_condition
 from fdch.index.search.lookup import warm
 from fdch.index.storage.folder import CodeFolder
-from fdch.index.store import Item
+from fdch.index.store import Item, WordQuery
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.progress import Progress, Update, silent
 
@@ -22,6 +23,14 @@ CODES_AT_A_TIME = 10_000_000
 MODEL = "benchmark"
 LABELS = ("dog", "cat", "bird", "fish", "horse")
 CONDITIONS = ("shop=7", "label=dog", "price<50", "price>=500", "shop!=7")
+FACET_BITS = 64
+FILTERS = (
+    (),
+    ("shop=7",),
+    ("price<500",),
+    ("label=dog", "price<500"),
+    ("day>=2024-03", "shop!=7"),
+)
 
 
 @dataclass(frozen=True)
@@ -165,3 +174,62 @@ def _make_items(rng: np.random.Generator, numbers: range) -> list[Item]:
 
 def _bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def facet_benchmark(
+    items: int, repeats: int, seed: int = 0, progress: Progress = silent
+) -> dict[str, Any]:
+    """Count items with a label, a shop (70), a price (1,000) and a day (366)."""
+    warm(FACET_BITS)
+    source, rng = Source("clustered", FACET_BITS, seed), np.random.default_rng(seed)
+    days = np.arange("2024-01-01", "2025-01-01", dtype="datetime64[D]").astype(str)
+
+    def make_items(numbers: range) -> list[Item]:
+        cells = rng.integers((70, 1000, len(days)), size=(len(numbers), 3)).tolist()
+        return [
+            Item(
+                f"{number}",
+                text=f"the {LABELS[number % len(LABELS)]} of this shop",
+                labels=(LABELS[number % len(LABELS)],),
+                columns={"shop": shop, "price": price, "day": str(days[day])},
+            )
+            for number, (shop, price, day) in zip(numbers, cells, strict=True)
+        ]
+
+    fill = partial(source.fill, make=make_items, total=items, progress=progress)
+    with filled_folder(FACET_BITS, fill) as path:
+        query = source.draw(1, 0)
+        return {
+            "items": items,
+            "bits": FACET_BITS,
+            "filters": {
+                " and ".join(written) or "none": _measure_counts(
+                    path, written, query, repeats
+                )
+                for written in FILTERS
+            },
+        }
+
+
+def _measure_counts(
+    path: Path, written: tuple[str, ...], query: Any, repeats: int
+) -> dict[str, Any]:
+    """Time the first count after opening, later ones, by a radius and by a word."""
+    where = [parse_condition(each) for each in written]
+    with CodeFolder.open(path) as folder:
+        folder.search(query, 1)  # and with it the check of files
+        count = partial(folder.facets, where)
+        before = time.process_time()
+        first = seconds(count)
+        busy = time.process_time() - before
+        near = partial(folder.facets, where, near=(query, FACET_BITS // 4))
+        words = partial(folder.facets, where, words=WordQuery(LABELS[:1], 0.0))
+        return {
+            "counted": count().items,
+            "first_seconds": first,
+            "first_processor_seconds": busy,
+            "again_seconds": spread([seconds(count) for _ in range(repeats)]),
+            "radius_seconds": spread([seconds(near) for _ in range(repeats)]),
+            "first_words_seconds": seconds(words),
+            "words_seconds": spread([seconds(words) for _ in range(repeats)]),
+        }

@@ -57,7 +57,10 @@ def take_turns(
 
 
 def time_turns(
-    works: Mapping[str, Callable[[int], object]], repeats: int
+    works: Mapping[str, Callable[[int], object]],
+    repeats: int,
+    progress: Progress = silent,
+    task: str = "turns",
 ) -> dict[str, list[float]]:
     """Time pieces of work that take turns; each takes the number of the turn."""
 
@@ -65,7 +68,7 @@ def time_turns(
         return lambda turn: seconds(lambda: work(turn))
 
     sides = {name: time_call(work) for name, work in works.items()}
-    return take_turns(sides, repeats)
+    return take_turns(sides, repeats, progress, task)
 
 
 def compare(

@@ -1,7 +1,7 @@
 """One training: prepare, fit, save and score, for every command that trains.
 
 `fdch train` prepares, fits and saves; a cell of `fdch reproduce` is scored as well.
-`fdch tune` prepares in the same way and scores held-out pairs.
+`fdch tune` and `fdch bench defaults` prepare in the same way and score held-out pairs.
 """
 
 import time

@@ -86,7 +86,7 @@ def score_held_out(
         / 2, averaged over both directions and, where the method has unified codes,
         over both galleries.
     """
-    columns = score_each_pair(method, pairs, context).values()
+    columns = _score_queries(method, pairs, context).values()
     scores = np.mean([(each["map"] + each[PRECISION]) / 2 for each in columns], axis=0)
     known = scores[~np.isnan(scores)]
     if not len(known):
@@ -97,13 +97,22 @@ def score_held_out(
     return known
 
 
-def score_each_pair(
+def measure_held_out(
     method: HashMethod, pairs: PairedSet, context: Context = PLAIN
-) -> dict[tuple[str, str], Columns]:
-    """Score every pair as a query, by gallery and direction.
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return means over held-out pairs, by gallery, direction and measure."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for (gallery, direction), columns in _score_queries(method, pairs, context).items():
+        found.setdefault(gallery, {})[direction] = {
+            name: float(np.nanmean(values)) for name, values in columns.items()
+        }
+    return found
 
-    Pairs that share no label with another have NaN for what depends on labels.
-    """
+
+def _score_queries(
+    method: HashMethod, pairs: PairedSet, context: Context
+) -> dict[tuple[str, str], Columns]:
+    """Score in both directions, and in both galleries where the method has them."""
     coded = encode_pairs(method, pairs, context).with_labels(pairs.labels)
     sides = {"image_to_text": coded.image, "text_to_image": coded.text}
     galleries = {"modality": (coded.text, coded.image)}

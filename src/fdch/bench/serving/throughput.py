@@ -13,18 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from fdch.bench.clustered_codes import (
-    ITEMS_AT_A_TIME,
-    WORDS_A_TEXT,
-    Kind,
-    Source,
-    draw_texts,
-)
+from fdch.bench.clustered_codes import ITEMS_AT_A_TIME, Kind, Source
 from fdch.bench.search import load_faiss
 from fdch.bench.serving.faiss_server import WAYS
 from fdch.bench.serving.load import PERCENTILES, Load
 from fdch.bench.serving.server_process import ServerProcess
 from fdch.bench.timing import ratio, spread, take_turns
+from fdch.bench.words import WORDS_A_TEXT, draw_texts
 from fdch.codes import Codes
 from fdch.data.pairs import PairedSet
 from fdch.data.pictures.images import ImageFeatures

@@ -9,8 +9,9 @@ command = LazyGroup(
     "how many times faster fdch is; a range in brackets is that of all turns.",
     module=__name__,
     names=(
-        *("search", "evaluate", "train", "encode", "index", "rerank", "serve"),
-        "hostile",
+        *("evaluate", "defaults", "train", "scale", "rerank", "words", "index"),
+        *("facets", "search", "pictures", "startup", "encode", "serve", "hostile"),
+        *("soak", "networks"),
     ),
     example="fdch bench evaluate --queries 100 --database 5000 --repeats 1",
 )

@@ -1,16 +1,5 @@
-"""Time the parts of networks written here beside PyTorch's own.
+"""The parts of networks written here, beside what they stand in for."""
 
-python scripts/measure_networks.py --repeats 5 --device auto
-
-EfficientNet-Lite0 is timed as it runs frozen, its batch normalisation folded into the
-convolutions, and as it is trained, beside the plain one in float32. The floor is what
-the device needs at least: operations over its rate for large matrix products, or
-inputs and outputs over its bandwidth.
-"""
-
-import argparse
-import json
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -34,6 +23,7 @@ from fdch.networks.device import choose_precision, resolve_device
 from fdch.networks.head import FineTunedNetwork, ImageHead
 from fdch.networks.initialization import initialize, linear
 from fdch.networks.text import WordLayer, sparse_rows
+from fdch.progress import Progress, Update, silent
 
 BATCH, WORDS, WORDS_PER_TEXT, HIDDEN = 128, 1386, 5, 8192
 FEATURES, ABOVE_FEATURES = 1280, 1024
@@ -66,8 +56,10 @@ class Part(NamedTuple):
         return {**turns, "floor_seconds": floor}
 
 
-def measure(repeats: int, device: str) -> dict[str, Any]:
-    """Time our layers and networks and the plain ones in turns."""
+def networks_benchmark(
+    repeats: int, device: str = "auto", progress: Progress = silent
+) -> dict[str, Any]:
+    """Time our layers and networks against the plain ones, taking turns."""
     place = resolve_device(device)
     ceilings = measure_ceilings(place)
     parts = {
@@ -77,15 +69,17 @@ def measure(repeats: int, device: str) -> dict[str, Any]:
         "efficientnet_lite0": _frozen_network,
         "efficientnet_lite0_step": _trained_network,
     }
-    return {
+    result: dict[str, Any] = {
+        "repeats": repeats,
         "device": str(place),
         "pictures": _pictures(place),
         "ceilings": ceilings._asdict(),
-        "parts": {
-            name: prepare(place).time(place, ceilings, repeats)
-            for name, prepare in parts.items()
-        },
+        "parts": {},
     }
+    for done, (name, prepare) in enumerate(parts.items(), start=1):
+        result["parts"][name] = prepare(place).time(place, ceilings, repeats)
+        progress(Update("networks benchmark", done, len(parts), "part"))
+    return result
 
 
 def _pictures(device: torch.device) -> int:
@@ -206,11 +200,3 @@ def _trained_network(device: torch.device) -> Part:
         pixels.nbytes,
         choose_precision("auto", device),
     )
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--repeats", type=int, default=5, help="turns of each side")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:1")
-    found = measure(**vars(parser.parse_args()))
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")

@@ -1,12 +1,13 @@
-"""The script that times parts of networks beside PyTorch's own."""
-
 import pytest
-from scripts.measure_networks import measure
+
+from fdch.bench.learning.networks import networks_benchmark
+from fdch.progress import Update
 
 
 @pytest.mark.integration
 def test_each_part_is_timed_on_both_sides():
-    result = measure(1, "cpu")
+    reported: list[Update] = []
+    result = networks_benchmark(1, "cpu", reported.append)
     assert list(result["parts"]) == [
         "response_norm",
         "linear_layer",
@@ -18,3 +19,4 @@ def test_each_part_is_timed_on_both_sides():
         own, peer = part["ours_seconds"]["all"], part["peer_seconds"]["all"]
         assert part["ratio"]["all"] == [peer[0] / own[0]]
         assert part["floor_seconds"] > 0
+    assert [update.done for update in reported] == [1, 2, 3, 4, 5]

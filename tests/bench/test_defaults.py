@@ -4,23 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from scripts.measure_settings import (
-    Ablation,
-    average_scores,
-    choose_trials,
-    gain_table,
-    load_trials,
-)
 from tests.vector_model import FirstOutputs, give_vectors
 
 from fdch import methods
-from fdch.errors import MissingFile, SettingError
+from fdch.bench import defaults as ablation
+from fdch.bench.defaults import Ablation, gain_table, load_trials
+from fdch.errors import MissingFile, RunError, SettingError
 from fdch.evaluation.tables import Spread
 from fdch.methods._settings.assignments import configure
 from fdch.methods.cmfh import CMFH
 from fdch.training.context import PLAIN
-from fdch.tuning.held_out import score_held_out
-from scripts import measure_settings
+from fdch.tuning.held_out import measure_held_out, score_held_out
 
 TRIALS = {"defaults": {}, "strong ridge": {"ridge": "100.0"}}
 
@@ -58,9 +52,7 @@ def test_every_trial_is_measured_once_for_every_seed(measure, tmp_path, monkeypa
     kept = json.loads(files[0].read_text())
     assert {"trial", "data", "task", "seconds", "scores"} == set(kept)
 
-    monkeypatch.setattr(
-        measure_settings, "average_scores", None
-    )  # nothing is left to do
+    monkeypatch.setattr(ablation, "measure_held_out", None)  # nothing is left to do
     assert measure() == found
 
 
@@ -72,7 +64,7 @@ def test_other_settings_score_otherwise(measure):
 def test_the_measures_are_those_that_settings_are_chosen_by(factor_pairs):
     pairs = factor_pairs(80)
     method = CMFH(bits=5).fit(pairs[:60])
-    found = average_scores(method, pairs[60:])
+    found = measure_held_out(method, pairs[60:])
     cells = [cell for gallery in found.values() for cell in gallery.values()]
     assert [len(gallery) for gallery in found.values()] == [2, 2]
     expected = score_held_out(method, pairs[60:]).mean()
@@ -86,9 +78,9 @@ def test_held_out_pairs_are_ordered_as_the_method_orders_them(
     pairs = factor_pairs(90)
     method = CMFH(bits=16).fit(pairs[:60])
     held_out = pairs[60:]
-    by_codes = average_scores(method, held_out)
+    by_codes = measure_held_out(method, held_out)
     give_vectors(monkeypatch, CMFH)
-    found = average_scores(method, held_out)["modality"]["image_to_text"]
+    found = measure_held_out(method, held_out)["modality"]["image_to_text"]
     assert found != by_codes["modality"]["image_to_text"]
 
     images = method.inputs.images(held_out.images, PLAIN)
@@ -151,17 +143,15 @@ def test_trials_come_from_a_file_at_any_depth(tmp_path):
     }
 
 
-def test_a_setting_outside_a_trial_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("ridge = 2", "'ridge' is outside a trial"), ("[", "is not TOML")],
+)
+def test_what_is_no_trial_is_refused(tmp_path, text, message):
     path = tmp_path / "trials.toml"
-    path.write_text("ridge = 2")
-    with pytest.raises(SettingError, match="'ridge' is outside a trial"):
+    path.write_text(text)
+    with pytest.raises(SettingError, match=message):
         load_trials("dch", path)
-
-
-def test_the_defaults_are_among_the_chosen_trials():
-    assert list(choose_trials(TRIALS, ["strong ridge"])) == ["defaults", "strong ridge"]
-    with pytest.raises(SettingError, match=r"no trial 'strong rigde'.*'strong ridge'"):
-        choose_trials(TRIALS, ["strong rigde"])
 
 
 def test_a_damaged_measurement_is_made_again(measure, tmp_path):
@@ -188,8 +178,17 @@ def test_a_method_without_a_search_space_is_compared(
     assert len(list((tmp_path / "tried").glob("*.json"))) == 1
 
 
-def test_missing_trials_are_named(tmp_path):
-    with pytest.raises(MissingFile, match=r"none\.toml.*--trials"):
+def test_files_that_cannot_be_used_are_named(tmp_path):
+    with pytest.raises(MissingFile, match=r"none\.toml' cannot be read"):
         load_trials("dch", tmp_path / "none.toml")
-    with pytest.raises(MissingFile, match=r"dch\.toml.*--trials"):
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(bytes([255, 254]))
+    with pytest.raises(SettingError, match="is not TOML"):
+        load_trials("dch", binary)
+    with pytest.raises(RunError, match=r"binary\.toml' cannot be made"):
+        Ablation(binary, {"defaults": {}}, "dch").measure("scenes:60")
+
+
+def test_a_method_without_trials_needs_a_file():
+    with pytest.raises(SettingError, match=r"no trials come with dch.*--trials"):
         load_trials("dch")

@@ -3,9 +3,11 @@
 import random
 
 import pytest
-from tests.soak.campaign import judge_memory, list_problems, soak
-from tests.soak.clients import Known, SoakClient
 
+from fdch.bench.soak.campaign import judge_memory, soak_benchmark
+from fdch.bench.soak.clients import Known, SoakClient
+from fdch.cli.bench.soak import require_sound
+from fdch.cli.shared.groups import Failure
 from fdch.index.store import Item
 from fdch.retrieval.results import Result, Results
 
@@ -35,7 +37,7 @@ SOUND = {
 
 
 def test_a_sound_result_passes():
-    assert list_problems(SOUND) == []
+    require_sound(SOUND)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +52,8 @@ def test_a_sound_result_passes():
     ],
 )
 def test_whatever_is_wrong_fails(problem, reported):
-    [found] = list_problems({**SOUND, **problem})
-    assert reported in found
+    with pytest.raises(Failure, match=reported):
+        require_sound({**SOUND, **problem})
 
 
 def test_memory_that_grows_after_the_first_quarter_is_reported():
@@ -80,7 +82,7 @@ def test_a_wrong_answer_is_reported(found, is_right):
 
 @pytest.mark.integration
 def test_the_service_lasts_some_seconds():
-    found = soak(0.1, 20, 400, seed=1)
-    assert list_problems(found) == []
+    found = soak_benchmark(0.1, 20, 400, seed=1)
+    require_sound(found)
     assert len(found["samples"]) == 2
     assert sum(found["acts"].values()) >= 20

@@ -1,27 +1,20 @@
-"""Compare settings of a method on held-out pairs: how defaults were chosen.
-
-python scripts/measure_settings.py DATA... --method fdch_plus --bits 64 --out tried
+"""Settings compared on held-out pairs: what a method's defaults were chosen by.
 
 Every trial is fitted on four fifths of a split's training part and scored on the
-last fifth, for several seeds; test queries are not used. Measurements in the folder
---out are not repeated. Trials come from trials/METHOD.toml or --trials FILE.
+last fifth, for several seeds; test queries play no part.
 """
 
-import argparse
 import statistics
-import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fdch import methods
-from fdch.data.pairs import PairedSet
 from fdch.data.split_drawing import SplitSizes
 from fdch.data.splits import Split
 from fdch.errors import MissingFile, SettingError, suggestion
@@ -29,10 +22,11 @@ from fdch.evaluation.tables import Spread, Table
 from fdch.files import fingerprint, load_json, make_folder, write_json
 from fdch.methods._base import HashMethod
 from fdch.methods._settings.assignments import configure, write_setting
+from fdch.progress import Update
 from fdch.runs.pipeline import identify_training
 from fdch.runs.preparation import TrainingData
 from fdch.training.context import PLAIN, Context
-from fdch.tuning.held_out import Folds, score_each_pair, training_part
+from fdch.tuning.held_out import Folds, measure_held_out, training_part
 
 DEFAULTS = "defaults"  # the trial that all others are compared with
 MAX_BYTES = 2**20  # of a trial's scores
@@ -67,8 +61,10 @@ class Ablation:
         data = TrainingData(source, needs_labels=False, context=context)
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in self.trials}
         splits = [Split.draw(data.pairs, seed, self.sizes) for seed in self.seeds]
-        for split, name in product(splits, self.trials):
+        cells = list(product(splits, self.trials))
+        for done, (split, name) in enumerate(cells, start=1):
             found[name].append(self._cell(name, split, data, context))
+            context.progress(Update(f"trials on {source}", done, len(cells), "fit"))
         return found
 
     def _cell(
@@ -82,8 +78,8 @@ class Ablation:
         part = training_part(data.pairs_for(method), split)
         fold = Folds(part, split.seed)[0]
         began = time.monotonic()
-        method.fit(fold.train, context=context)
-        scores = average_scores(method, fold.held_out, context)
+        method.fit(fold.train, context=Context(device=context.device))
+        scores = measure_held_out(method, fold.held_out, context)
         seconds = round(time.monotonic() - began, 1)
         about = {"trial": name, "data": data.pairs.name, "task": task}
         write_json(path, {**about, "seconds": seconds, "scores": scores})
@@ -94,29 +90,30 @@ class Ablation:
         return configure(kind, settings, bits=self.bits, seed=seed)
 
 
-def average_scores(
-    method: HashMethod, pairs: PairedSet, context: Context = PLAIN
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Return means over held-out pairs, by gallery, direction and measure."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    scored = score_each_pair(method, pairs, context)
-    for (gallery, direction), columns in scored.items():
-        found.setdefault(gallery, {})[direction] = {
-            name: float(np.nanmean(values)) for name, values in columns.items()
-        }
-    return found
-
-
 def load_trials(method: str, path: Path | None = None) -> dict[str, dict[str, str]]:
-    """Read trials from a file, or those kept beside this script."""
-    source = path or Path(__file__).with_name("trials") / f"{method}.toml"
-    if not source.is_file():
-        raise MissingFile(f"there are no trials '{source}'; give them with --trials.")
-    return {DEFAULTS: {}, **dict(_trials(tomllib.loads(source.read_text("utf-8"))))}
+    """Read trials from a file, or those that come with a method."""
+    methods.load(method)  # refuses an unknown one by its name
+    source = path or resources.files(__package__).joinpath("trials", f"{method}.toml")
+    if path is None and not source.is_file():
+        raise SettingError(
+            f"no trials come with {method}. Give a file of them with --trials."
+        )
+    try:
+        found = dict(_trials(tomllib.loads(source.read_bytes().decode())))
+    except OSError as problem:
+        raise MissingFile(
+            f"the trials '{path}' cannot be read ({problem.strerror}); check the path."
+        ) from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise SettingError(
+            f"'{path}' is not TOML ({problem}). Write a line to each trial, such as "
+            f"{EXAMPLE}."
+        ) from problem
+    return {DEFAULTS: {}, **found}
 
 
 def _trials(content: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield tables of plain values, at any depth: each is a trial."""
+    """Return tables of plain values, at any depth: each is a trial."""
     for name, value in content.items():
         if not isinstance(value, dict):
             raise SettingError(
@@ -135,9 +132,8 @@ def choose_trials(known: Trials, names: Sequence[str] | None) -> Trials:
         return known
     for name in names:
         if name not in known:
-            raise SettingError(
-                f"there is no trial '{name}'{suggestion(name, known) or '.'}"
-            )
+            hint = suggestion(name, known) or f"; there are: {', '.join(known)}."
+            raise SettingError(f"there is no trial '{name}'{hint}")
     return {name: known[name] for name in dict.fromkeys((DEFAULTS, *names))}
 
 
@@ -186,29 +182,3 @@ def _read_scores(path: Path) -> dict[str, Any] | None:
         return dict(load_json(path, MAX_BYTES)["scores"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    add = parser.add_argument
-    add("data", nargs="+", help="data as fdch train takes it")
-    add("--method", default="fdch")
-    add("--bits", type=int, default=64)
-    add("--seeds", type=int, default=3, help="how many splits to draw")
-    add("--trials", type=Path, help="trials as TOML")
-    add("--only", nargs="+", help="only these trials, beside the defaults")
-    add("--out", type=Path, required=True, help="folder of the results")
-    add("--query-pairs", type=int, help="queries to draw, with --train-pairs")
-    add("--train-pairs", type=int, help="training pairs, validation included")
-    add("--device", default="auto", help="auto, cpu, cuda or cuda:1")
-    given = parser.parse_args()
-    chosen = choose_trials(load_trials(given.method, given.trials), given.only)
-    sizes = (
-        SplitSizes(given.query_pairs, given.train_pairs) if given.query_pairs else None
-    )
-    study = Ablation(
-        given.out, chosen, given.method, given.bits, range(given.seeds), sizes
-    )
-    context = Context(device=given.device)
-    table = gain_table({name: study.measure(name, context) for name in given.data})
-    sys.stdout.write(f"{table}\n")

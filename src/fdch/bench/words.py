@@ -1,17 +1,10 @@
-"""Measure what matching words adds to codes, and what it costs.
+"""What matching words adds to codes, and what it costs.
 
-python scripts/measure_words.py --run runs/fashion --gallery 3000
-python scripts/measure_words.py --repeats 5
-
-Quality, with --run: queries are one or two words of stored texts that the model knows.
-They search pairs that the run has not seen in any way, in the order of a search without
-settings: by vectors where the model has some. Cost: one query over random items, by
-codes and by codes and words, in turns.
+Quality: queries are one or two words of stored texts that the model knows; searched
+are pairs that the run has not seen in any way, in the order of a search without
+settings: by vectors where the model has some. Cost: one query over drawn items.
 """
 
-import argparse
-import json
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -24,12 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.bench.clustered_codes import (
-    WORDS_A_TEXT,
-    Source,
-    draw_texts,
-    filled_folder,
-)
+from fdch.bench.clustered_codes import Source, filled_folder
 from fdch.bench.reranking import TIMED, time_queries, unseen_rows
 from fdch.bench.timing import ratio, spread
 from fdch.data.word_weights import FREQUENT
@@ -38,6 +26,7 @@ from fdch.index.search.lookup import warm
 from fdch.index.storage.catalogue.word_table import split_words, stem_word
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.store import Item
+from fdch.progress import Progress, silent
 from fdch.retrieval.index import Index
 from fdch.retrieval.ordering import plan_fusion, vector_bytes
 from fdch.retrieval.params import Match, SearchParams
@@ -52,6 +41,7 @@ from fdch.training.context import PLAIN, Context
 TOP = 10
 WAYS: tuple[Match, ...] = ("codes", "both", "words")
 NOWHERE = "0" * 40  # a word that occurs in no text
+DRAWN_WORDS, WORDS_A_TEXT = 50_000, 9
 
 
 @dataclass(frozen=True)
@@ -62,6 +52,25 @@ class _Query:
     @property
     def name(self) -> str:
         return "one word" if len(self.words) == 1 else "two words"
+
+
+def words_benchmark(
+    run: Path | None,
+    queries: int,
+    gallery: int,
+    tuning: bool,
+    seed: int,
+    device: str = "auto",
+    progress: Progress = silent,
+    **cost: int,
+) -> dict[str, Any]:
+    """Measure the quality of a run's search, if one is given, and the cost."""
+    result: dict[str, Any] = {}
+    if run is not None:
+        context = Context(progress, device)
+        opened = open_run(run, context)
+        result = word_quality(opened, queries, gallery, seed, tuning, context)
+    return {**result, "cost": word_cost(**cost, seed=seed)}
 
 
 def word_quality(
@@ -152,7 +161,7 @@ class _Quality:
         if len(found) < 2:
             raise DataError(
                 f"the texts have no words that occur in {TOP} of them or more and that "
-                "the model knows. Give a larger --gallery, or a run trained on texts."
+                "the model knows. Give more --gallery, or a run trained on texts."
             )
         return found
 
@@ -221,6 +230,18 @@ def _mean(values: NDArray[Any]) -> dict[str, float]:
     return {"mean": float(values.mean()), "standard_error": float(error)}
 
 
+def draw_texts(random: np.random.Generator, count: int, words: int) -> list[str]:
+    """Draw texts of so many words: the n-th with a frequency of 1 / n, as in language.
+
+    >>> draw_texts(np.random.default_rng(0), 1, 3)
+    ['w797 w11 w0']
+    """
+    frequency = 1 / np.arange(1, DRAWN_WORDS + 1)
+    chance = frequency / frequency.sum()
+    drawn = random.choice(DRAWN_WORDS, (count, words), p=chance)
+    return [" ".join(f"w{word}" for word in row) for row in drawn.tolist()]
+
+
 def word_cost(
     items: int, bits: int, k: int, repeats: int, seed: int = 0
 ) -> dict[str, Any]:
@@ -259,29 +280,3 @@ def word_cost(
         },
         "both_over_codes": ratio(turns["both"], turns["codes"]),
     }
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    add = parser.add_argument
-    add("--run", type=Path, help="a trained run; without it, only the cost is measured")
-    add("--queries", type=int, default=200, help="queries of one word or two")
-    add("--gallery", type=int, default=5000, help="pairs of the run's data to search")
-    add("--tuning", action="store_true", help="use the words meant for choosing")
-    add("--items", type=int, default=1_000_000, help="items to measure the cost with")
-    add("--bits", type=int, default=64, help="length of their codes")
-    add("--k", type=int, default=10, help="results of a query")
-    add("--repeats", type=int, default=10, help="turns of each side, of 20 queries")
-    add("--seed", type=int, default=0)
-    given = parser.parse_args()
-    found: dict[str, Any] = {}
-    if given.run is not None:
-        run = open_run(given.run)
-        found = word_quality(
-            run, given.queries, given.gallery, given.seed, given.tuning
-        )
-    else:
-        found["cost"] = word_cost(
-            given.items, given.bits, given.k, given.repeats, given.seed
-        )
-    sys.stdout.write(json.dumps(found, indent=1) + "\n")

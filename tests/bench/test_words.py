@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from tests.vector_model import give_vectors
 
+from fdch.bench import words as measured
+from fdch.bench.words import word_cost
 from fdch.data.texts import Sentences
 from fdch.errors import DataError
 from fdch.methods.scm_seq import SCMSeq
 from fdch.runs.encoding import calibrate
 from fdch.runs.run import save_run
-from scripts import measure_words as measured
 
 
 @pytest.fixture
@@ -71,11 +72,11 @@ def test_what_a_search_without_settings_lists_is_measured(run, monkeypatch):
 
 
 def test_texts_without_common_words_are_refused(run):
-    with pytest.raises(DataError, match="Give a larger --gallery"):
+    with pytest.raises(DataError, match="Give more --gallery"):
         measured.word_quality(run, 200, 8)
 
 
 def test_the_cost_is_that_of_codes_and_of_both():
-    cost = measured.word_cost(items=2000, bits=16, k=3, repeats=2)
+    cost = word_cost(items=2000, bits=16, k=3, repeats=2)
     assert set(cost["seconds"]) == {"codes", "both"}
     assert len(cost["seconds"]["both"]["all"]) == 2

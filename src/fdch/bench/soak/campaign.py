@@ -1,6 +1,5 @@
 """The service under mixed load, watched; then all it acknowledged is checked."""
 
-import json
 import os
 import random
 import sys
@@ -12,34 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.soak.clients import Known, SoakClient
 
 from fdch.bench.clustered_codes import Source
 from fdch.bench.hostile.refusals import BITS, fit_small_method
 from fdch.bench.serving.raw_requests import READ, WRITE, picture_bytes
 from fdch.bench.serving.server_process import ServerProcess
+from fdch.bench.soak.clients import Known, SoakClient
 from fdch.client.client import Client
 from fdch.data.texts import Sentences
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item
+from fdch.progress import Progress, Update, silent
 from fdch.retrieval.index import Index
 
 OWNERS = ("ann", "bob", "cid", "dan")
 MAX_GROWTH = 1.2  # of memory, from the second quarter of the time to the last
 MIN_JUDGED = 8  # samples
-SHOWN = 3
-PROBLEMS = {
-    "wrong": "wrong answers",
-    "failed": "failed requests",
-    "lost": "items that differ from what was acknowledged",
-    "damage": "damage",
-}
 _COLOURS = ("red", "green", "blue", "black", "white", "orange")
 Contents = dict[str, Known]
 
 
-def soak(minutes: float, rate: float, items: int, seed: int) -> dict[str, Any]:
+def soak_benchmark(
+    minutes: float, rate: float, items: int, seed: int, progress: Progress = silent
+) -> dict[str, Any]:
     """Serve an index to clients for some minutes, at so many requests a second."""
     with tempfile.TemporaryDirectory(prefix="fdch-bench-") as name:
         place = Path(name)
@@ -53,7 +48,7 @@ def soak(minutes: float, rate: float, items: int, seed: int) -> dict[str, Any]:
                 )
                 for name, own in contents.items()
             ]
-            samples = _watch(server, clients, minutes, rate)
+            samples = _watch(server, clients, minutes, rate, progress)
         own = {name: known for each in clients for name, known in each.own.items()}
         lost = _compare(place / "index", own)
         damage = [str(each) for each in verify_folder(place / "index").problems]
@@ -71,20 +66,6 @@ def soak(minutes: float, rate: float, items: int, seed: int) -> dict[str, Any]:
         "damage": damage,
         "exit_code": server.process.returncode,
     }
-
-
-def list_problems(result: dict[str, Any]) -> list[str]:
-    """Say what was wrong, failed, lost or damaged, and whether memory grew."""
-    problems = [
-        f"{len(result[key])} {what}: {'; '.join(result[key][:SHOWN])}"
-        for key, what in PROBLEMS.items()
-        if result[key]
-    ]
-    if not result["memory"]["is_bounded"]:
-        problems.append("memory grew")
-    if result["exit_code"]:
-        problems.append(f"the service ended with exit code {result['exit_code']}")
-    return problems
 
 
 def judge_memory(sizes: list[int]) -> dict[str, Any]:
@@ -148,8 +129,9 @@ def _watch(
     clients: list[SoakClient],
     minutes: float,
     rate: float,
+    progress: Progress,
 ) -> list[dict[str, Any]]:
-    """Let clients work; print and return a sample of the server each minute."""
+    """Let clients work, and look at the server each minute."""
     began = time.monotonic()
     end, count = began + 60 * minutes, max(2, round(minutes))
     work = [
@@ -180,7 +162,7 @@ def _watch(
                 "failed": sum(len(each.failed) for each in clients),
             }
         )
-        sys.stderr.write(f"{json.dumps(samples[-1])}\n")
+        progress(Update("soaking", turn, count, "minute"))
     for thread in work:
         thread.join()
     return samples

@@ -1,0 +1,1 @@
+"""The service under mixed load for a long time."""
