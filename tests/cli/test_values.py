@@ -31,9 +31,7 @@ def test_a_benchmark_refuses_too_small_a_number(fdch, name, option, least):
     assert message in result.stderr
 
 
-@pytest.mark.parametrize(
-    "name", ["evaluate", "index", "rerank", "search", "serve", "words"]
-)
+@pytest.mark.parametrize("name", ["evaluate", "index", "rerank", "search", "serve"])
 def test_all_sizes_of_a_benchmark_are_counts(name):
     bench = cli.get_command(click.Context(cli), "bench")
     assert isinstance(bench, click.Group)

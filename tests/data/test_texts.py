@@ -8,7 +8,6 @@ from scipy import sparse
 
 from fdch.data.texts import Sentences, Vocabulary, WordVectors
 from fdch.data.words import cut_words
-from fdch.errors import DataError
 
 
 def test_words_are_found_whatever_their_case_and_the_signs_around():
@@ -71,16 +70,11 @@ def test_sentences_keep_their_vocabulary_through_a_choice_of_rows():
 
 
 def test_word_vectors_are_float_rows():
-    vectors = WordVectors(sparse.csr_array(np.eye(3, dtype=np.int8)), ("a", "b", "c"))
+    vectors = WordVectors(sparse.csr_array(np.eye(3, dtype=np.int8)))
     some = vectors[np.array([True, False, True])]
-    assert some.matrix.dtype == np.float32 and some.words == ("a", "b", "c")
+    assert some.matrix.dtype == np.float32 and some.text(0) is None
     assert some.matrix.toarray().tolist() == [[1, 0, 0], [0, 0, 1]]
     assert some.present.tolist() == [True, True]
-
-
-def test_as_many_words_as_columns_are_needed():
-    with pytest.raises(DataError, match="2 words were given for 3 columns"):
-        WordVectors(sparse.csr_array(np.eye(3)), ("a", "b"))
 
 
 @given(st.lists(st.text(max_size=20), max_size=6))

@@ -64,10 +64,19 @@ def rank_by_loops(order, queries, items, vectors, candidates, reordered=200):
     return rankings
 
 
+def coded(sides):
+    """The same queries and items with their labels, here none."""
+    order, queries, items, vectors = sides
+    labels = np.zeros((ITEMS, 1), np.uint8)
+    query_side = Coded(queries, labels[:QUERIES], order)
+    return query_side, Coded(items, labels, None, vectors)
+
+
 @pytest.mark.parametrize("candidates", [1, 7, ITEMS, 10 * ITEMS])
 def test_candidates_are_ordered_and_the_others_follow_by_distance(sides, candidates):
     order, queries, items, vectors = sides
-    places = place_items(order, queries, items, vectors, candidates)
+    query_side, gallery = coded(sides)
+    places = place_items(query_side, gallery, candidates)
     rankings = rank_by_loops(order, queries, items, vectors, candidates)
     for query, ranking in enumerate(rankings):
         assert places[query, ranking].tolist() == list(range(ITEMS))
@@ -79,7 +88,8 @@ def test_likeness_moves_items_within_the_first_places_only(
 ):
     monkeypatch.setattr("fdch.evaluation.ordering.REORDERED", 10)
     order, queries, items, vectors = sides
-    places = place_items(order, queries, items, vectors, candidates)
+    query_side, gallery = coded(sides)
+    places = place_items(query_side, gallery, candidates)
     rankings = rank_by_loops(order, queries, items, vectors, candidates, 10)
     for query, ranking in enumerate(rankings):
         assert places[query, ranking].tolist() == list(range(ITEMS))
@@ -186,11 +196,12 @@ def test_galleries_are_scored_in_the_order_that_weights_give():
 
 def test_weights_of_another_method_are_refused(sides):
     order, queries, items, _ = sides
+    query_side, gallery = coded((order, queries, items, None))
     with pytest.raises(
         DataError,
         match="6 bits with 3 bytes beside them cannot order codes of 6 bits with 0",
     ):
-        place_items(order, queries, items, None, 3)
+        place_items(query_side, gallery, 3)
 
 
 def test_as_many_weights_as_bits_and_numbers_order_items(sides):

@@ -114,8 +114,6 @@ def test_ready_vectors_have_columns_in_place_of_words(pairs):
     assert found.images == "features of 7 columns"
     assert (found.words, found.frequent_words) == (5, {})
     assert found.picture_sizes is None
-    named = replace(ready, texts=WordVectors(vectors, tuple("abcde")))
-    assert inspect_pairs(named).frequent_words == dict.fromkeys("abcde", 1)
 
 
 def test_the_document_is_plain(pairs):

@@ -1,1 +1,1 @@
-"""Benchmarks, each beside its peers; only commands import them."""
+"""Benchmarks, each beside its peers; only commands and scripts import them."""

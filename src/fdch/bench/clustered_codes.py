@@ -91,7 +91,7 @@ class Source:
 def filled_folder(
     bits: int, fill: Callable[[CodeFolder], object], vector_bytes: int = 0
 ) -> Iterator[Path]:
-    """Make a temporary index folder that `fill` fills, and give its path."""
+    """Make a temporary index folder, fill it, and yield its path."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "index"
         with CodeFolder.create(path, bits, "drawn", None, vector_bytes) as folder:

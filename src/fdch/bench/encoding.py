@@ -1,4 +1,4 @@
-"""How fast one text, one picture and many pictures are encoded."""
+"""Encoding times of one text, one picture and many pictures."""
 
 import io
 from collections.abc import Callable
@@ -52,7 +52,7 @@ def encode_benchmark(
     context = Context(progress, device)
     opened = open_run(run, context)
     ceilings = measure_ceilings(context.torch_device())
-    found = {"benchmark": "encode", **encoder_speed(opened, repeats, context)}
+    found = encoder_speed(opened, repeats, context)
     if (operations := count_text_operations(opened.method)) is not None:
         floor = 1000 * ceilings.floor(operations, 0, "float32")
         found["text"]["floor_milliseconds"] = floor

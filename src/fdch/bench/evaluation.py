@@ -71,12 +71,7 @@ def evaluate_benchmark(
     sides = {"ours": evaluate, "loop": sort}
     turns = take_turns(sides, repeats, progress, "evaluation benchmark")
     return {
-        "benchmark": "evaluate",
-        "queries": queries,
-        "database": database,
-        "bits": bits,
         "labels": LABELS,
-        "repeats": repeats,
         "engine": engine_name(),
         "warm_up_seconds": warm_up,
         "ours_seconds": spread(turns["ours"]),

@@ -35,7 +35,7 @@ FILTERS = (
 
 @dataclass(frozen=True)
 class FolderSizes:
-    """What is measured, and how often searches, openings and filters are timed."""
+    """Sizes to measure, and how often searches, openings and filters are timed."""
 
     codes: int
     items: int
@@ -49,9 +49,9 @@ class FolderSizes:
 def folder_benchmark(
     sizes: FolderSizes, place: Path | None = None, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Make indexes below a place, the usual one for what is temporary if none."""
+    """Make indexes in a folder, by default the temporary one."""
     warm(sizes.bits)
-    found: dict[str, Any] = {"benchmark": "index", "bits": sizes.bits, "k": sizes.k}
+    found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=place) as folder:
         found["codes"] = _bare_codes(Path(folder) / "codes", sizes, progress)
     with tempfile.TemporaryDirectory(dir=place) as folder:
@@ -200,7 +200,6 @@ def facet_benchmark(
     with filled_folder(FACET_BITS, fill) as path:
         query = source.draw(1, 0)
         return {
-            "benchmark": "facets",
             "items": items,
             "bits": FACET_BITS,
             "filters": {

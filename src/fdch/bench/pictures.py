@@ -74,7 +74,6 @@ def pictures_benchmark(
     turns = time_turns(works, repeats, progress, "pictures")
     counts = {"decode, one thread": alone}
     return {
-        "benchmark": "pictures",
         "pictures": len(pictures),
         "network": image_network,
         "device": str(extractor.device),

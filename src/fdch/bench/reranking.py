@@ -1,4 +1,4 @@
-"""What ordering candidates adds to a run's search, and what it costs.
+"""The gain and the cost of ordering candidates in a run's search.
 
 Quality: queries are pairs that the run has not seen in any way, neither for training,
 nor for validation, nor as the queries that `fdch evaluate` scores. They are searched
@@ -127,7 +127,7 @@ def _score(
     order: QueryOrder,
     candidates: int,
 ) -> dict[str, float]:
-    """Score a search that puts so many of the nearest in an order."""
+    """Score a search that orders a number of the nearest candidates."""
     searched = [gallery] if partners is None else [gallery, partners]
     if not order.parts:
         searched = [each._replace(vectors=None) for each in searched]

@@ -38,7 +38,7 @@ LARGE_RADII, SCANNED_LOOKUPS = (4, 8, 12, 16, 24), 100  # beside our scan
 
 @dataclass(frozen=True)
 class SearchSizes:
-    """What is measured: every combination of sizes, bits, kinds, batches and threads.
+    """Cases to measure: all combinations of sizes, bits, kinds, batches and threads.
 
     FAISS is timed on at most `peer_queries` of a batch, and its time is scaled up.
     """
@@ -81,12 +81,11 @@ def search_benchmark(
 ) -> dict[str, Any]:
     """Measure the scan, what compaction adds, or both."""
     measures = {"scan": scan_benchmark, "compacted": compacted_benchmark}
-    found = {
+    return {
         name: measure(sizes, progress)
         for name, measure in measures.items()
         if name in parts
     }
-    return {"benchmark": "search", **found}
 
 
 def scan_benchmark(sizes: SearchSizes, progress: Progress = silent) -> dict[str, Any]:
@@ -248,7 +247,7 @@ class _Compacted:
         }
 
     def _smallest_ivf(self, truth: Sequence[Found], k: int) -> tuple[Any, int | None]:
-        """Build FAISS's lists; find the fewest probes that give all right distances."""
+        """Build FAISS's lists; find the fewest probes with all distances right."""
         codes = self.codes
         lists = min(LISTS, max(1, len(codes) // TRAINED_ON))
         quantizer = self.faiss.IndexBinaryFlat(codes.bits)

@@ -41,7 +41,7 @@ def take_turns(
     progress: Progress = silent,
     task: str = "turns",
 ) -> dict[str, list[Measured]]:
-    """Let each side measure itself once a turn, in reverse order every second turn.
+    """Measure each side once a turn, in reverse order every second turn.
 
     Each side takes the number of the turn and returns what it measured. Progress is
     reported after each side of each turn.

@@ -93,7 +93,7 @@ def command(
 
 
 def _read_run(path: Path) -> "Scores":
-    """Read scores from a run's folder or a file, with what lies beside them."""
+    """Read scores from a run's folder or a file, with scores of single queries."""
     from fdch.evaluation.score_files import QUERIES, SCORES, read_scores, with_queries
     from fdch.runs.run_files import DESCRIPTION
 

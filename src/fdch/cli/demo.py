@@ -116,7 +116,7 @@ def command(
 def _make(
     out: Path, task: "TrainingTask", device: str
 ) -> tuple[dict[str, Any], "Scores", list["Results"]]:
-    """Train, score, index and search; return what is reported of that."""
+    """Train, score, index and search; return what is reported."""
     from fdch.evaluation.score_files import save_scores
     from fdch.report.evaluation_page import write_report
     from fdch.runs.method_scores import evaluate_run

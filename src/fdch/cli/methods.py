@@ -28,7 +28,7 @@ def command(name: str | None, as_json: bool) -> None:
 
 
 def describe(method: "type[HashMethod]") -> dict[str, Any]:
-    """Return what there is to know of a method."""
+    """Describe a method and its settings."""
     from fdch.methods._settings.assignments import AUTO, search_space
     from fdch.methods._settings.descriptions import setting_descriptions
 

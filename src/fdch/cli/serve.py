@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def check_addresses(text: str) -> str:
-    """Refuse what is no IP address or network."""
+    """Refuse anything but IP addresses and networks."""
     for part in text.split(","):
         try:
             ipaddress.ip_network(part.strip())

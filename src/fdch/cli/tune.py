@@ -2,6 +2,7 @@
 
 import shlex
 import statistics
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,14 +85,8 @@ def _describe(
     return {
         "file": str(out),
         "page": str(page),
-        "method": file.method,
-        "bits": file.bits,
-        "seed": file.seed,
-        "settings": dict(file.settings),
+        **asdict(file),
         "is_default": not found.verdict.is_better,
-        "remark": file.remark,
-        "data": dict(file.data),
-        "search": dict(file.search),
         "trials": [
             {name: getattr(trial, name) for name in OF_TRIALS} for trial in found.trials
         ],
@@ -99,9 +94,9 @@ def _describe(
 
 
 def _show_found(found: "Tuning", file: "SettingsFile", page: Path) -> list[str]:
-    from fdch.tuning.tuning_page import shown_value
+    from fdch.tuning.tuning_page import show_setting
 
-    settings = (f"{name}={shown_value(v)}" for name, v in file.settings.items())
+    settings = (f"{name}={show_setting(v)}" for name, v in file.settings.items())
     return [
         f"method    {file.method}, {file.bits} bits, seed {file.seed}",
         f"trials    {len(found.trials)} in {found.minutes:.1f} minutes",

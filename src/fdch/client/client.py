@@ -32,7 +32,7 @@ MAX_REPLY_BYTES = 2**28
 
 
 class _Reply(NamedTuple):
-    """What came back."""
+    """A reply."""
 
     status: int
     headers: Mapping[str, str]
@@ -41,7 +41,7 @@ class _Reply(NamedTuple):
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """What a service's index holds; `reply` is all of `GET /v1/index`."""
+    """Facts about a service's index; `reply` is all of `GET /v1/index`."""
 
     items: int
     bits: int
@@ -54,7 +54,7 @@ class IndexFacts:
 class Client(SearchMethods[str, Picture]):
     """Searches a service, and reads and writes its items. Threads may share one.
 
-    Searches take what those of a Searcher take and give its Results; a picture is
+    Searches take the arguments of a Searcher and return its Results; a picture is
     its path or its file's content. An item's `image` is the address of its picture
     at the service.
 
@@ -111,7 +111,7 @@ class Client(SearchMethods[str, Picture]):
     def search(
         self, kind: QueryKind, queries: Sequence[Any], params: SearchParams
     ) -> list[Results]:
-        """Find for each query what is near it; several texts go into one request."""
+        """Search with each query; several texts share a request."""
         if kind == "text":
             found = self._search_texts(content.texts(queries), params)
         elif kind == "id":
@@ -187,7 +187,7 @@ class Client(SearchMethods[str, Picture]):
         return self._request("GET", f"{content.path(name)}/picture").content
 
     def thumbnail(self, name: str, size: int = 240) -> bytes:
-        """Return an item's picture as a JPEG of at most so many pixels a side."""
+        """Return an item's picture as a JPEG of at most `size` pixels a side."""
         path = f"{content.path(name)}/thumbnail"
         return self._request("GET", path, params={"size": size}).content
 
@@ -236,11 +236,11 @@ class Client(SearchMethods[str, Picture]):
         )
 
     def overview(self) -> Mapping[str, Any]:
-        """Describe how the index's codes lie."""
+        """Describe how the index's codes are distributed."""
         return self._send("GET", "/v1/overview")
 
     def is_ready(self) -> bool:
-        """Return whether the service is there and answers searches."""
+        """Return whether the service is up and answers searches."""
         try:
             reply = self._send("GET", "/ready", retries=0)
             return reply.get("status") == "ready"
@@ -289,7 +289,7 @@ class Client(SearchMethods[str, Picture]):
         return found
 
     def _read(self, reply: Any) -> bytes:
-        """Read a body as it comes, and stop at one that is too large."""
+        """Read a body in parts; refuse one that is too large."""
         body = bytearray()
         for part in reply.iter_bytes():
             body += part

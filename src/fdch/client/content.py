@@ -1,4 +1,4 @@
-"""What a client sends, checked before it leaves."""
+"""Requests of a client, checked before they are sent."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ def item(
     labels: Sequence[str] | None,
     columns: Mapping[str, Cell] | None,
 ) -> dict[str, Any]:
-    """Return the record of an item to send, without what is None."""
+    """Return an item record to send, without fields that are None."""
     content: dict[str, Any] = {}
     if words is not None:
         content["text"] = text("the text", words)

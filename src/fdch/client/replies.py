@@ -1,4 +1,4 @@
-"""What a service answers, checked before it is handed on."""
+"""Replies of a service, checked before they are returned."""
 
 import json
 from collections.abc import Mapping

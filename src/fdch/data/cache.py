@@ -41,7 +41,7 @@ def default_folder() -> Path:
 
 
 def cache_files(folder: Path) -> list[Path]:
-    """List what lies in a cache folder that can be computed again."""
+    """List the files of a cache folder that can be computed again."""
     patterns = (f"{_FILE}*", "pixels-*.npy*", f"{EXPORTS}/**/*")
     found = (path for pattern in patterns for path in folder.glob(pattern))
     return [path for path in found if path.is_file()]
@@ -71,7 +71,7 @@ def clear_cache(folder: Path) -> tuple[int, int]:
 class ResultCache:
     """Values by key in one SQLite file, shared by threads and processes.
 
-    It lies in the user's cache folder unless another is given. Nothing is written
+    It is in the user's cache folder unless another is given. Nothing is written
     before the first `put_many`.
 
     >>> import tempfile

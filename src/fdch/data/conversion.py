@@ -141,7 +141,7 @@ def mark_labels(
 def require_finite(
     values: NDArray[Any], what: str, within: sparse.csr_array | None = None
 ) -> NDArray[np.float32]:
-    """Return numbers of 32 bits; refuse rows that have others, such as NaN.
+    """Convert to float32; refuse rows with infinite values or NaN.
 
     Values in rows, or the stored ones of a sparse matrix.
     """

@@ -21,7 +21,7 @@ _FIRST_NUMBERS = (0, 1)
 
 
 def image_digests(images: Images) -> list[bytes]:
-    """Hash each row's picture or features, 16 bytes; no bytes where there is none.
+    """Hash each row's picture or features, 16 bytes; empty for rows without.
 
     >>> a, b, c = image_digests(ImageFeatures(np.array([[1, 2], [1, 2], [2, 1]])))
     >>> a == b, a == c
@@ -39,7 +39,7 @@ def image_digests(images: Images) -> list[bytes]:
 
 
 def text_digests(texts: Texts) -> list[bytes]:
-    """Hash each row's text or word vector, 16 bytes; no bytes where there is none."""
+    """Hash each row's text or word vector, 16 bytes; empty for rows without."""
     if isinstance(texts, Sentences):
         return [_hash_text(text) for text in texts.values]
     assert isinstance(texts, WordVectors)
@@ -72,7 +72,7 @@ def find_learned(
 
 
 def shared_pairs(one: PairedSet, other: PairedSet) -> list[str]:
-    """Return the ids of pairs that lie in both sets, image and text being the same."""
+    """Return the ids of pairs that are in both sets, with the same image and text."""
     where = {name: row for row, name in enumerate(other.ids)}
     rows = [row for row, name in enumerate(one.ids) if name in where]
     mine, theirs = one[rows], other[[where[name] for name in one.ids[rows]]]
@@ -85,7 +85,7 @@ def _pair_digests(pairs: PairedSet) -> Iterable[tuple[bytes, bytes]]:
 
 
 def _is_numbered(pairs: PairedSet) -> bool:
-    """Whether the ids are row numbers and nothing else."""
+    """Return whether the ids are only row numbers."""
     return any(
         all(name == str(row) for row, name in enumerate(pairs.ids, start=first))
         for first in _FIRST_NUMBERS
@@ -114,7 +114,7 @@ SIDES = ("pictures", "texts")
 
 @dataclass(frozen=True)
 class Duplicates:
-    """How often the same content occurs in a set of pairs."""
+    """Counts of pairs with identical content."""
 
     groups: int  # contents that several pairs have
     pairs: int  # that have one of them
@@ -127,7 +127,7 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class QueryDuplicates(Duplicates):
-    """How often the same content occurs, and how many queries it concerns.
+    """Counts of pairs with identical content, and of the queries among them.
 
     Those are queries with the content of a pair that was learned from (None where
     that is not known), and with that of a pair of the database.

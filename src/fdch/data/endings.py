@@ -2,7 +2,7 @@
 
 Endings are tried without a language setting, so that a stem must be long enough. Words
 that are alike are forms in languages with rich endings, but not in English, where a
-`plan` is no `plant` (`WordForms` tells them apart).
+`plan` is no `plant` (`WordForms` distinguishes them).
 """
 
 import re
@@ -105,7 +105,7 @@ def list_forms(word: str) -> tuple[str, ...]:
 
 
 def _is_of_letters(word: str) -> bool:
-    """Return whether a word has only letters, and marks on them such as vowel signs."""
+    """Return whether a word has only letters and combining marks."""
     return word.isalpha() or all(unicodedata.category(c)[0] in "LM" for c in word)
 
 

@@ -1,4 +1,4 @@
-"""What other installed packages add: image networks, text encoders, methods.
+"""Image networks, text encoders and methods of other installed packages.
 
 A package names each in an entry point group of its pyproject.toml. What comes as a
 model folder of `transformers` instead is named "transformers:DIR".
@@ -73,7 +73,7 @@ def require_packages(what: str, packages: dict[str, str]) -> None:
 
 
 def find_folder(name: str) -> Path:
-    """Return the model folder that a name such as "transformers:DIR" means.
+    """Return the model folder of a name such as "transformers:DIR".
 
     One that is not there is looked for by its last name in $FDCH_MODELS.
     """

@@ -1,4 +1,4 @@
-"""What pairs must have to be learned from, and items as a trained model takes them."""
+"""Checks of training pairs, and of items against what a model was trained on."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -221,7 +221,7 @@ class PairedSet:
     ) -> tuple["PairedSet", "PairedSet", "PairedSet"]:
         """Draw a split and return its training, query and database pairs.
 
-        The training pairs lie inside the database and include those that a
+        The training pairs are part of the database and include those that a
         `Split` keeps apart for validation; `Split.draw` has the arguments.
         """
         from fdch.data.splits import Split
@@ -283,7 +283,7 @@ class PairedSet:
         return Skipped(name, f"{self._locate(row)}: {error}")
 
     def require_training(self, least: int = 1, needs_labels: bool = True) -> None:
-        """Refuse pairs that a method cannot learn from; it needs so many at least."""
+        """Refuse pairs that a method cannot learn from, or fewer than `least`."""
         from fdch.data.fitting import require_training
 
         require_training(self, least, needs_labels)
@@ -296,7 +296,7 @@ def require_broken(broken: str) -> None:
 
 
 def require_pairs(*given: object) -> None:
-    """Refuse anything but pairs, such as the name of a file of them."""
+    """Refuse anything that is not a PairedSet, such as a file name."""
     for each in given:
         if not isinstance(each, PairedSet):
             raise DataError(

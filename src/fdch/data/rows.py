@@ -85,7 +85,7 @@ def find_present(values: NDArray[np.object_]) -> NDArray[np.bool_]:
 
 
 def shorten(text: str, most: int = 80) -> str:
-    """Cut what is too long for a message.
+    """Shorten a text that is too long for a message.
 
     >>> shorten("a long name", 6)
     'a long...'

@@ -141,7 +141,7 @@ def find_usable(pairs: PairedSet) -> NDArray[np.bool_]:
 def _find_units(
     pairs: PairedSet, complete: NDArray[np.bool_], groups: Grouping | None
 ) -> dict[str, Sequence[str]]:
-    """Return what is drawn together, by the smallest id.
+    """Return the units that are drawn together, by their smallest id.
 
     These are groups with no member that cannot be drawn.
     """

@@ -26,7 +26,7 @@ _ADVICE = "Give the split.json of a run, or draw a new split."
 
 @dataclass(frozen=True)
 class Parts:
-    """The pairs of a split; training and validation lie in the database."""
+    """The pairs of a split; training and validation pairs are part of the database."""
 
     train: PairedSet
     validation: PairedSet
@@ -168,7 +168,7 @@ class Split:
             )
 
     def save(self, path: str | Path) -> None:
-        """Write the split as JSON; the file is there whole or not at all."""
+        """Write the split as JSON, atomically."""
         content = {"format": FORMAT, "fingerprint": self.fingerprint, **asdict(self)}
         write_bytes(Path(path), (json.dumps(content, indent=1) + "\n").encode())
 

@@ -49,7 +49,7 @@ class TextEncoder:
     load: "Callable[[str], EncodeTexts]" = field(compare=False, repr=False)
 
     def register(self) -> "TextEncoder":
-        """Let settings name it in this process."""
+        """Make it available to settings in this process."""
         REGISTERED[self.name] = self
         return self
 
@@ -85,7 +85,7 @@ REGISTERED: dict[str, TextEncoder] = {}
 
 @lru_cache(maxsize=1)
 def _load(encoder: TextEncoder, device: str) -> EncodeTexts:
-    """Load an encoder, or give the last one again: a query must not wait for it."""
+    """Load an encoder, or reuse the last one, so that queries do not wait."""
     return encoder.load(device)
 
 

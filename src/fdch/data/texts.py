@@ -1,9 +1,8 @@
 """Texts row by row, and the vocabulary that makes vectors of words."""
 
 import difflib
-from abc import abstractmethod
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -14,10 +13,8 @@ from scipy import sparse
 
 from fdch.data.rows import Digest, Rows, choose, find_present, objects
 from fdch.data.words import cut_words, fold_case, leave_unknown
-from fdch.errors import DataError
 
 MAX_WORDS = 10_000
-_SHOWN_WORDS = 12
 # a hint compares with every known word: keep a hostile text cheap
 _COMPARED_WORDS = 5
 _COMPARED_LETTERS = 40
@@ -26,13 +23,13 @@ _COMPARED_LETTERS = 40
 class Texts(Rows):
     """The text side of a number of pairs, in rows."""
 
-    @abstractmethod
     def text(self, row: int) -> str | None:
-        """Return a row's text to show; None if there is none."""
+        """Return a row's text for display; None if there is none."""
+        return None
 
 
 class Sentences(Texts):
-    """Texts as they were written, None where there is none.
+    """Original texts; None for rows without one.
 
     `vocabulary` has the data set's own words, where it has them.
 
@@ -69,8 +66,9 @@ class Sentences(Texts):
         digest.add(b"sentences")
         for text in self.values:
             digest.add_text(text)
-        known = self.vocabulary
-        _add_words(digest, None if known is None else known.words)
+        digest.add(b"-" if self.vocabulary is None else b"+")
+        for word in self.vocabulary.words if self.vocabulary else ():
+            digest.add_text(word)
 
 
 class WordVectors(Texts):
@@ -80,32 +78,17 @@ class WordVectors(Texts):
     (2, 3)
     """
 
-    def __init__(
-        self, matrix: sparse.csr_array, words: tuple[str, ...] | None = None
-    ) -> None:
-        if words is not None and len(words) != matrix.shape[1]:
-            raise DataError(
-                f"{len(words)} words were given for {matrix.shape[1]} columns."
-            )
+    def __init__(self, matrix: sparse.csr_array) -> None:
         self.matrix = sparse.csr_array(matrix, dtype=np.float32)
-        self.words = words
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
 
     def __getitem__(self, rows: Any) -> Self:
-        return type(self)(self.matrix[choose(rows, len(self))], self.words)
-
-    def text(self, row: int) -> str | None:
-        """Return the first words of a row, if the columns have names."""
-        if self.words is None:
-            return None
-        start, end = self.matrix.indptr[row : row + 2]
-        columns = self.matrix.indices[start:end][:_SHOWN_WORDS]
-        return " ".join(self.words[column] for column in columns)
+        return type(self)(self.matrix[choose(rows, len(self))])
 
     def add_to(self, digest: Digest) -> None:
-        """Add all numbers and the words to a fingerprint."""
+        """Add all numbers to a fingerprint."""
         plain = self.matrix.copy()
         plain.sum_duplicates()
         plain.eliminate_zeros()
@@ -113,7 +96,7 @@ class WordVectors(Texts):
         digest.add_array(plain.indptr.astype(np.int64))
         digest.add_array(plain.indices.astype(np.int64))
         digest.add_array(plain.data)
-        _add_words(digest, self.words)
+        digest.add(b"-")
 
 
 @dataclass(frozen=True)
@@ -184,7 +167,7 @@ class Vocabulary:
         return [part for chunk in chunks for part in leave_unknown(chunk, is_known)]
 
     def vectors(self, texts: Sentences, *, remember: bool = True) -> sparse.csr_array:
-        """Make 0/1 vectors, float32 (texts, words); zero where there is no text.
+        """Make 0/1 vectors, float32 (texts, words); zero for missing texts.
 
         With `remember`, what takes long is kept in the cache folder.
         """
@@ -224,9 +207,3 @@ class Vocabulary:
         # of words that are the same without case, the first counts
         words = reversed(list(enumerate(self.words)))
         return {fold_case(word): number for number, word in words}
-
-
-def _add_words(digest: Digest, words: Iterable[str] | None) -> None:
-    digest.add(b"-" if words is None else b"+")
-    for word in words or ():
-        digest.add_text(word)

@@ -1,4 +1,4 @@
-"""What matching words of a query count, in search and in calibration."""
+"""Weights of matching query words, in search and in calibration."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,7 +7,7 @@ MATCH_WEIGHT = 0.25  # of the bits, that a text with all words of a query is nea
 # the same for how probable a result is: a word that matches says more about the text
 # than about the labels
 SURE_WEIGHT = MATCH_WEIGHT / 2
-FREQUENT = 3  # a word in more than one of so many items says little
+FREQUENT = 3  # a word in more than every third item says little
 
 
 def weigh_words(holding: ArrayLike, items: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What a word is: how texts are folded and cut, for vocabularies and word search.
+"""Cutting texts into folded words, for vocabularies and word search.
 
 A word is a run of letters, digits and the marks on them, such as accents and vowel
 signs. Some scripts put no spaces between words. Their letters are cut into overlapping
@@ -57,7 +57,7 @@ _IS_FUNCTION_WORD = re.compile(
 
 
 def fold_case(text: str) -> str:
-    """Return a text as it is compared: without case, in one form of Unicode."""
+    """Fold a text for comparison: case-insensitive, in one form of Unicode."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", text.casefold()).replace(_DOTTED_I, "i")
@@ -117,7 +117,7 @@ def cut_words(text: str) -> list[str]:
 
 
 def drop_function_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of a query that say what is sought; all if none does.
+    """Drop function words from a query, unless it has no others.
 
     >>> drop_function_words(("deodorant", "for", "men")), drop_function_words(("the",))
     (('deodorant', 'men'), ('the',))

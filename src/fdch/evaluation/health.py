@@ -10,7 +10,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError
 from fdch.evaluation.documents import Positive, Share, to_plain
 
-ITEMS_PER_BLOCK = 65_536  # sums of so many products of signs are exact in float32
+ITEMS_PER_BLOCK = 65_536  # so few that sums of products of signs are exact in float32
 
 
 @dataclass(frozen=True)

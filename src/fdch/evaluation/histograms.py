@@ -1,8 +1,8 @@
-"""How many items, and how many relevant ones, lie at each distance of a query.
+"""Counts of all items and of relevant ones at each distance of a query.
 
 These two counts are all that most scores need, so nothing is sorted; graded scores
 need the items by the number of labels they share. Numba counts them when it is
-installed (extra "fast"); NumPy gives the same integers.
+installed (extra "fast"); NumPy computes the same integers.
 """
 
 import importlib

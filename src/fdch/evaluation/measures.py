@@ -58,7 +58,7 @@ MAIN = (
 
 
 def require_measure(name: str) -> None:
-    """Refuse a measure that there is not."""
+    """Refuse an unknown measure."""
     if name not in MEASURES:
         raise SettingError(
             f"unknown measure {name!r}{suggestion(name, MEASURES) or '.'}"
@@ -68,7 +68,7 @@ def require_measure(name: str) -> None:
 def flatten(
     parts: Mapping[str, Mapping[str, _Part]],
 ) -> list[tuple[str, str, _Part]]:
-    """List what there is by gallery and direction.
+    """List all entries with their gallery and direction.
 
     >>> flatten({"modality": {"image_to_text": 0.5}})
     [('modality', 'image_to_text', 0.5)]

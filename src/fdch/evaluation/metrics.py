@@ -128,7 +128,7 @@ def ndcg_at(counts: Histograms, k: int) -> Floats:
 def chance(counts: Histograms, cutoff: int | None = None) -> Floats:
     """Return the average precision expected of a random order of the database.
 
-    It lies above the share of relevant items, and the more so the shorter the list:
+    It is above the share of relevant items, the more so the shorter the list:
     a relevant item that luck puts first counts in full.
 
     >>> counts = Histograms(np.array([[40, 10]]), np.array([[0, 2]]))

@@ -31,7 +31,7 @@ Bytes = NDArray[np.int8]
 
 
 class VectorPart(NamedTuple):
-    """What some bytes of a vector count for queries.
+    """How some bytes of a vector count in queries' scores.
 
     Each byte names a row of its book. The sum of these rows, times the query's
     weights, is what the part adds to the score.
@@ -134,7 +134,7 @@ class Coded(NamedTuple):
     codes: Codes
     labels: NDArray[np.generic]  # 0/1, (items, classes)
     order: QueryOrder | None = None  # how they order candidates as queries, if they do
-    vectors: Bytes | None = None  # what each is ordered by beside its code, if at all
+    vectors: Bytes | None = None  # what orders each beside its code, if anything
 
     def take(self, rows: Any) -> "Coded":
         """Return some of the items."""
@@ -162,42 +162,31 @@ def combine_orders(
     )
 
 
-def rank_items(
-    order: QueryOrder,
-    query_codes: Codes,
-    codes: Codes,
-    vectors: Bytes | None,
-    candidates: int,
-) -> Rows:
+def rank_items(queries: Coded, items: Coded, candidates: int) -> Rows:
     """Rank all items for each query, (queries, items).
 
-    The nearest candidates come first, in their order; the others follow by distance,
-    ties in database order.
+    The nearest candidates come first, in the queries' order; the others follow by
+    distance, ties in database order.
     """
-    distances = hamming_distances(query_codes, codes)
+    assert queries.order is not None
+    distances = hamming_distances(queries.codes, items.codes)
     nearest = np.argsort(distances, axis=1, kind="stable")
     among = None
-    if candidates < len(codes):
+    if candidates < len(items.codes):
         among = np.zeros(distances.shape, dtype=np.bool_)
         np.put_along_axis(among, nearest[:, :candidates], True, axis=1)
-    scores = order.score(codes, vectors, among)
+    scores = queries.order.score(items.codes, items.vectors, among)
     found = np.take_along_axis(-scores, nearest[:, :candidates], axis=1)
     best = np.argsort(found, axis=1, kind="stable")
     nearest[:, :candidates] = np.take_along_axis(nearest, best, axis=1)
     return nearest
 
 
-def place_items(
-    order: QueryOrder,
-    query_codes: Codes,
-    codes: Codes,
-    vectors: Bytes | None,
-    candidates: int,
-) -> Rows:
-    """Give each item's place in the ranking of each query, from 0, (queries, items)."""
-    ranking = rank_items(order, query_codes, codes, vectors, candidates)
+def place_items(queries: Coded, items: Coded, candidates: int) -> Rows:
+    """Return each item's place in each query's ranking, from 0, (queries, items)."""
+    ranking = rank_items(queries, items, candidates)
     places = np.empty_like(ranking)
-    np.put_along_axis(places, ranking, np.arange(len(codes))[None], axis=1)
+    np.put_along_axis(places, ranking, np.arange(len(items.codes))[None], axis=1)
     return places
 
 
@@ -207,7 +196,7 @@ def list_items(
     codes: Codes,
     vectors: Bytes | None,
 ) -> Floats:
-    """Give what lists items as a search does, the lowest first, (queries, items).
+    """Return sort keys that list items as a search does, (queries, items).
 
     The nearest, and all that are as near as the last of these, come by their order,
     the others by distance.
@@ -261,18 +250,16 @@ def ordered_blocks(
         first: Places with a column of their own.
         cutoff: Rank after which average precision is cut; None for the whole ranking.
     """
-    assert queries.order is not None
     require_rank(cutoff)
     require_codes(queries.codes, "query")
     require_codes(gallery.codes, "database")
-    codes, classes = gallery.codes, np.asarray(gallery.labels, np.float32)
-    places = np.minimum(np.arange(len(codes)), first)
-    at_a_time = max(1, min(QUERIES_PER_BLOCK, COUNTS_PER_BLOCK // len(codes)))
+    classes, size = np.asarray(gallery.labels, np.float32), len(gallery.codes)
+    places = np.minimum(np.arange(size), first)
+    at_a_time = max(1, min(QUERIES_PER_BLOCK, COUNTS_PER_BLOCK // size))
     for start in range(0, len(queries.codes), at_a_time):
-        rows = slice(start, start + at_a_time)
-        order, query_codes = queries.order[rows], queries.codes[rows]
-        ranking = rank_items(order, query_codes, codes, gallery.vectors, candidates)
-        shared = np.asarray(queries.labels[rows], np.float32) @ classes.T
+        block = queries.take(slice(start, start + at_a_time))
+        ranking = rank_items(block, gallery, candidates)
+        shared = np.asarray(block.labels, np.float32) @ classes.T
         grades = np.take_along_axis(shared, ranking, axis=1).astype(np.intp)
         counts = count_places(np.broadcast_to(places, grades.shape), grades, first + 1)
         yield replace(counts, stable=_average_precision(grades > 0, cutoff))
@@ -281,7 +268,7 @@ def ordered_blocks(
 def _average_precision(
     hits: NDArray[np.bool_], cutoff: int | None
 ) -> NDArray[np.float64]:
-    """Give the average precision of rankings; NaN where nothing is relevant.
+    """Return the average precision of rankings; NaN if nothing is relevant.
 
     >>> _average_precision(np.array([[True, False, True]]), None).round(4).tolist()
     [0.8333]

@@ -39,7 +39,7 @@ class PartnerScores:
 
 @dataclass(frozen=True, eq=False)
 class PartnerPlaces:
-    """Where each query's partner lies among all that are compared."""
+    """The place of each query's partner among all compared items."""
 
     nearer: Floats  # items nearer to the query than its partner
     tied: Floats  # items at the partner's distance, itself included
@@ -107,7 +107,6 @@ def place_partners(queries: Coded, partners: Coded, candidates: int) -> PartnerP
     nearer = np.zeros(len(queries.codes))
     for start in range(0, len(nearer), QUERIES_PER_BLOCK):
         rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(nearer)))
-        order, codes = queries.order[rows], queries.codes[rows]
-        places = place_items(order, codes, partners.codes, partners.vectors, candidates)
+        places = place_items(queries.take(rows), partners, candidates)
         nearer[rows] = places[np.arange(len(rows)), rows]
     return PartnerPlaces(nearer, np.ones(len(nearer)))

@@ -45,7 +45,7 @@ class Protocol:
         }
 
     def describe(self, *, of_a_seed: bool = True) -> str:
-        """Say it in a line; what belongs to one seed can be left out."""
+        """Describe it in one line; facts of a single seed can be left out."""
         cut = "whole database" if self.cutoff is None else f"cut at {self.cutoff}"
         drawn = f", split {self.split[:12]}, seed {self.seed}" if of_a_seed else ""
         elsewhere = self.trained_on not in ("", self.data)

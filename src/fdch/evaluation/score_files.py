@@ -35,7 +35,7 @@ def save_scores(
 
 
 def read_scores(file: Path) -> Scores:
-    """Read a document of scores; `with_queries` adds what lies beside it."""
+    """Read a document of scores; `with_queries` adds those of single queries."""
     try:
         document = load_json(file, MAX_BYTES)
     except (OSError, ValueError) as problem:

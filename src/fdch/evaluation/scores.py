@@ -197,7 +197,7 @@ class Scores:
         return from_plain(cls, {**kept, "scores": parts}, "scores")
 
     def tables(self) -> list[Table]:
-        """Lay out all that there is of means, partner recall and intervals."""
+        """Lay out means, partner recall and intervals, where there are any."""
         tables = [_means_table(self)]
         if any(self.partner.values()):
             tables.append(_partner_table(self))

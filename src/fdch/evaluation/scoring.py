@@ -229,7 +229,7 @@ def _score(
             f"none of the {done} queries shares a label with the database, so "
             "there is nothing to score; check that both have the same classes."
         )
-    if is_ordered:  # a table of codes is looked up by distance all the same
+    if is_ordered:  # hash lookup goes by distance nonetheless
         sides = (queries.codes, gallery.codes, queries.labels, gallery.labels)
         for counts in histogram_blocks(*sides):
             totals.add(counts)

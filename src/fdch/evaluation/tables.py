@@ -149,7 +149,7 @@ def _halves(cell: Cell) -> tuple[Cell, Cell]:
 
 
 def latex_text(text: str) -> str:
-    r"""Write a text so that LaTeX prints it as it is.
+    r"""Escape a text for LaTeX.
 
     >>> latex_text("SCM_orth → 5%")
     'SCM\\_orth $\\to$ 5\\%'

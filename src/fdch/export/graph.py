@@ -50,7 +50,7 @@ class Graph:
         return name
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node with one output; give the output's name."""
+        """Add a node with one output; return the output's name."""
         name = self._new_name(operator.lower())
         self._nodes.append(
             self._onnx.helper.make_node(operator, inputs, [name], **attributes)

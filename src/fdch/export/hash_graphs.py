@@ -64,7 +64,7 @@ def text_input(graph: Graph, takes_words: bool, width: int, static: int = 0) -> 
 
 
 def outputs(graph: Graph, function: Function, rows: Rows) -> str:
-    """Add a hash function; give the name of its outputs, float32 (rows, bits)."""
+    """Add a hash function; return the name of its outputs, float32 (rows, bits)."""
     if isinstance(function, ImageHead):
         seen = _standardize(graph, function.standardization, rows)
         if function.hidden is not None:

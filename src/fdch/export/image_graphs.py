@@ -19,7 +19,7 @@ from fdch.networks.backbones.small import CHANNELS_PER_GROUP, ROWS, SmallNetwork
 
 
 def image_features(graph: Graph, network: FeatureNetwork, pixels: str) -> str:
-    """Add an image network in evaluation mode; give the name of its features."""
+    """Add an image network in evaluation mode; return the name of its features."""
     network = network.folded()
     planes = graph.cast(pixels, np.float32)
     planes = graph.add("Transpose", planes, perm=[0, 3, 1, 2])

@@ -53,7 +53,7 @@ WORDS_AT_A_TIME = 2048  # a row of the hidden layer is fetched for each
 
 @dataclass(frozen=True)
 class ExportedInputs:
-    """How pictures and words become numbers; see fdch.training.inputs.Inputs."""
+    """Turns pictures and words into numbers; see fdch.training.inputs.Inputs."""
 
     image_network: str  # name of the image network, or "features" for ready ones
     image_width: int  # its features, or columns of ready ones
@@ -249,7 +249,7 @@ def _read_graph(folder: Path, side: str, about: Mapping[str, Any]) -> bytes:
 
 
 def _text_parts(texts: csr_array) -> Iterator[slice]:
-    """Cut rows so that few words are fetched at a time, however long a text is."""
+    """Cut rows into parts of few words, however long a text is."""
     lengths = np.diff(texts.indptr)
     start = most = 0
     for row, length in enumerate(lengths.tolist()):

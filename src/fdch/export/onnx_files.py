@@ -78,7 +78,7 @@ def export_run(run: Run, out: Path, roles: Sequence[str] = SIDES) -> dict[str, A
 
 
 def manifest(run: Run, found: dict[str, bytes]) -> dict[str, Any]:
-    """Say what the graphs take and give, for programs and for people."""
+    """Describe the inputs and outputs of the graphs, for programs and for people."""
     method = run.method
     return {
         "format": FORMAT,
@@ -121,7 +121,7 @@ def _text_input(method: HashMethod) -> dict[str, Any]:
 
 
 def graphs(method: HashMethod, wanted: Sequence[str] = SIDES) -> dict[str, bytes]:
-    """Write sides of a fitted method as ONNX files, as far as it has them."""
+    """Convert the sides that a fitted method has to ONNX."""
     functions, vocabulary = method.functions, method.inputs.vocabulary
     if isinstance(vocabulary, EncodedVocabulary):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""Whether the graphs of an export take and give what its manifest says."""
+"""Checks that the graphs of an export match its manifest."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

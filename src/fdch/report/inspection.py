@@ -1,4 +1,4 @@
-"""What there is to know of data before training on it, and its page."""
+"""Counts and distributions of data before training, and their page."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -48,7 +48,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Chance:
-    """What random rankings score where each labelled pair is a query for the others."""
+    """Scores of random rankings, with each labelled pair as a query for the others."""
 
     map: float  # mean average precision of random rankings
     queries: int  # pairs that the mean is over: those that share a label with another
@@ -138,12 +138,14 @@ def inspect_pairs(
         columns={
             name: facts
             for name, cells in read_decimal_commas(pairs.columns, chosen=types).items()
-            if (facts := describe_column(_named(pairs, cells), types.get(name)))
+            if (facts := describe_column(_name_cells(pairs, cells), types.get(name)))
         },
     )
 
 
-def _named(pairs: PairedSet, cells: NDArray[np.object_]) -> Iterator[tuple[str, Cell]]:
+def _name_cells(
+    pairs: PairedSet, cells: NDArray[np.object_]
+) -> Iterator[tuple[str, Cell]]:
     return zip(map(str, pairs.ids), cells, strict=True)
 
 
@@ -184,7 +186,7 @@ def _words(pairs: PairedSet) -> tuple[int, dict[str, int], NDArray[np.int64]]:
         matrix, names = vocabulary.vectors(pairs.texts), vocabulary.words
     else:
         assert isinstance(pairs.texts, WordVectors)
-        matrix, names = pairs.texts.matrix, pairs.texts.words or ()
+        matrix, names = pairs.texts.matrix, ()
     counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
     order = np.argsort(-counts, kind="stable")[: LISTED_WORDS if names else 0]
     frequent = {names[i]: int(counts[i]) for i in order if counts[i]}

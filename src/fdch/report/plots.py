@@ -128,7 +128,7 @@ def page_svg(
     """Draw a figure and make it part of a page: no fixed size, no fixed colours.
 
     The name is unique on the page, the label for those who cannot see the figure.
-    Inches give its shape and the size of its text.
+    Inches set its shape and the relative size of its text.
     """
     written = io.StringIO()
     with open_figure(name, inches, _STYLE) as figure:

@@ -34,7 +34,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def figure(value: float | None, places: int = 3) -> str:
-    """Write a number for reading; a dash where there is none."""
+    """Format a number; a dash for None."""
     return "–" if value is None else f"{value:.{places}f}"  # noqa: RUF001
 
 

@@ -31,7 +31,7 @@ State = Literal["begun", "done", "failed"]
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a cell."""
+    """The record of a cell."""
 
     fingerprint: str  # of method, settings, data, split and version together
     state: State  # "begun", "done" or "failed"
@@ -68,7 +68,7 @@ class Record:
 
 
 def previous_record(folder: Path, fingerprint: str) -> tuple[Record | None, str]:
-    """Read the record of an earlier attempt at this task, or say what is wrong."""
+    """Return the record of an earlier attempt at this task, or why it is unusable."""
     try:
         record = Record.read(folder)
     except FdchError as problem:

@@ -1,4 +1,4 @@
-"""What the cells cost, and how their codes use their bits: means over seeds."""
+"""Costs of cells, and how their codes use their bits: means over seeds."""
 
 import statistics
 from collections.abc import Mapping, Sequence

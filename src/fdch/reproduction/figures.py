@@ -86,7 +86,7 @@ class Panel:
 
     @property
     def title(self) -> str:
-        """What stands over the panel."""
+        """The title above the panel."""
         return f"{DIRECTIONS[self.direction]}, {self.bits} bits"
 
 

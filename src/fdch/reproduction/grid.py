@@ -198,7 +198,7 @@ def _average_chance(
 def _explain_failures(
     recipe: Recipe, found: Reproduction
 ) -> dict[tuple[str, int], str]:
-    """Say why methods at some length have no score."""
+    """Explain why methods have no score at some lengths."""
     texts = {}
     failed = found.failures()
     for method, bits in product(recipe.methods, recipe.bits):

@@ -1,6 +1,6 @@
 """The cells of a study, each fitted, scored and recorded in its folder.
 
-Where methods are tuned first, the results lie beside the cells:
+Where methods are tuned first, the results are beside the cells:
 
 tuned/METHOD-BITS.toml      what `fdch tune` would write, and `fdch train` takes
 tuned/METHOD-BITS.html      its page
@@ -87,7 +87,7 @@ class GridRunner:
         return self._splits[seed]
 
     def task(self, cell: Cell) -> dict[str, Any]:
-        """Say everything that a cell's scores depend on."""
+        """Return everything that a cell's scores depend on."""
         limit = self.study.layout.limit
         return {
             **identify_training(self.study.method(cell), *self._fingerprints(cell)),
@@ -100,7 +100,7 @@ class GridRunner:
         return self.pairs.fingerprint, self.split(cell.seed).fingerprint
 
     def record(self, cell: Cell) -> tuple[Record | None, str]:
-        """Return what there is of a cell, or say what is wrong with it."""
+        """Return the record of a cell, or why it is unusable."""
         folder = self.study.folder(cell)
         record, trouble = previous_record(folder, fingerprint(self.task(cell)))
         scores = record.scores if record else None
@@ -175,7 +175,7 @@ class GridRunner:
         return scores, figures
 
     def _find_search(self, cell: Cell) -> TuningTask | None:
-        """Say what is still to be searched for a cell; None for nothing."""
+        """Return the search that a cell still needs; None if none."""
         minutes, first = self.study.tune_minutes, cell_to_tune(cell)
         if minutes is None:
             return None

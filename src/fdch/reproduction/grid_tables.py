@@ -115,7 +115,7 @@ def latex_tables(grid: Grid) -> str:
 
 
 def _describe_run(grid: Grid) -> str:
-    """Say what was run, which may be less than the paper's table has."""
+    """Describe what was run, which may be less than the paper's table has."""
     *others, last = dict.fromkeys(label(score.method) for score in grid.scores)
     named = f"{', '.join(others)} and {last}" if others else last
     return f"{grid.recipe.title} of the paper, run again: {named} on {grid.data}"
@@ -155,7 +155,7 @@ def _latex_rows(grid: Grid, measure: str, of_ties: bool = False) -> Iterator[str
 
 
 def _over(grid: Grid, means: str) -> str:
-    """Say what the numbers are: of one seed nothing is a mean."""
+    """Describe the numbers: those of a single seed are not means."""
     if len(grid.seeds) == 1:
         return f"of the one seed {grid.seeds[0]}"
     return f"{means} over {len(grid.seeds)} seeds"

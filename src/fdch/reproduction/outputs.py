@@ -18,7 +18,7 @@ from fdch.reproduction.grid_runner import SEED, cell_to_tune
 from fdch.reproduction.grid_tables import has_published, latex_tables, score_rows
 from fdch.reproduction.recipe import SOURCE, Published, Recipe, label
 from fdch.reproduction.reproduce import Reproduction
-from fdch.tuning.tuning_page import shown_value
+from fdch.tuning.tuning_page import show_setting
 
 REPORT = "report.html"
 # what figures' names end with: which gallery they show, None for the authors', and how
@@ -142,7 +142,7 @@ def tuned_rows(found: Reproduction) -> list[dict[str, Any]]:
     rows = []
     for cell in dict.fromkeys(map(cell_to_tune, found.records)):
         if (file := found.study.tuned(cell)) is not None:
-            changed = (f"{key}={shown_value(v)}" for key, v in file.settings.items())
+            changed = (f"{key}={show_setting(v)}" for key, v in file.settings.items())
             rows.append(
                 {
                     "method": cell.method,

@@ -109,7 +109,7 @@ class Published:
 
     @classmethod
     def of(cls, data: str) -> "Published":
-        """Return the numbers of a benchmark by the name its reader gives it."""
+        """Return the numbers of a benchmark by its reader's name for it."""
         file = resources.files(__package__).joinpath("published.toml")
         content: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))
         by_direction = content.get(data, {}) if data != "notes" else {}

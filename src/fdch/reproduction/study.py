@@ -1,4 +1,4 @@
-"""What is studied: cells of method, code length and seed, and what they share."""
+"""A study: cells of method, code length and seed, and what they share."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -48,7 +48,7 @@ Job = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Study:
-    """What all cells share."""
+    """Everything that all cells share."""
 
     source: str  # data as named on the command line
     out: Path  # folder of the cells, tables and figures
@@ -63,11 +63,11 @@ class Study:
     layout: Layout = AS_NAMED  # how the data's tables are laid out
 
     def folder(self, cell: Cell) -> Path:
-        """Where a cell's results lie."""
+        """The folder of a cell's results."""
         return self.out / CELLS / cell.name
 
     def tuned_path(self, cell: Cell) -> Path:
-        """Where the tuned settings of a cell's method and length lie."""
+        """The file of tuned settings for a cell's method and length."""
         return self.out / TUNED / f"{cell.method}-{cell.bits}.toml"
 
     def tuned(self, cell: Cell) -> SettingsFile | None:

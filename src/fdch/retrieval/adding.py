@@ -13,7 +13,7 @@ from fdch.codes import Codes, binarize
 from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.batches import check_pictures
 from fdch.data.pictures.images import PictureArray, PictureFiles
-from fdch.data.texts import Sentences, WordVectors
+from fdch.data.texts import Sentences
 from fdch.errors import BrokenPicture, DataError, UnknownWords
 from fdch.index.store import (
     Added,
@@ -30,7 +30,6 @@ from fdch.runs.encoding import lacks_known_words
 from fdch.runs.engines import Engine
 from fdch.training.context import PLAIN, Context
 
-WORDS_SHOWN = 20
 NOTHING_TO_ENCODE = "it has no picture and no known word"
 _OTHER_ITEM = (
     "the data has no ids, so that row {id} would replace another item that the index "
@@ -213,7 +212,7 @@ def _make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:
     return [
         Item(
             id=str(pairs.ids[row]),
-            text=_text(pairs, row),
+            text=pairs.texts.text(row),
             image=_image(pairs, row),
             labels=tuple(
                 pairs.label_names[i] for i in np.flatnonzero(pairs.labels[row])
@@ -311,19 +310,6 @@ def _join(item: Item, known: Item) -> Item:
         labels=item.labels or known.labels,
         columns={**known.columns, **item.columns},
     )
-
-
-def _text(pairs: PairedSet, row: int) -> str | None:
-    texts = pairs.texts
-    if isinstance(texts, Sentences):
-        text: str | None = texts.values[row]
-        return text
-    if isinstance(texts, WordVectors) and texts.words is not None:
-        numbers = texts.matrix.indices[
-            texts.matrix.indptr[row] : texts.matrix.indptr[row + 1]
-        ]
-        return " ".join(texts.words[number] for number in numbers[:WORDS_SHOWN]) or None
-    return None
 
 
 def _image(pairs: PairedSet, row: int) -> str | None:

@@ -33,7 +33,7 @@ NEEDED = [name for name in ARRAYS if name not in OPTIONAL]
 
 @dataclass(frozen=True, eq=False)
 class EncodedFile:
-    """What a file of codes holds for an index."""
+    """The content of a file of codes, for an index."""
 
     ids: list[str]  # of the items
     codes: Codes  # of the pair where there is one, else of its picture or text

@@ -292,7 +292,7 @@ def lacks_known_words(method: HashMethod, pairs: PairedSet) -> NDArray[np.bool_]
 
 
 def hold_words(texts: Texts) -> csr_array | None:
-    """Say which words texts hold, as an index finds them, (texts, hashes of words)."""
+    """Mark the words of texts as an index finds them, (texts, hashes of words)."""
     if not isinstance(texts, Sentences):
         return None
     columns = [

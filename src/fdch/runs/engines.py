@@ -1,4 +1,4 @@
-"""What encodes parts of data: this process, or the workers of a Ray cluster.
+"""Engines that encode parts of data: this process, or workers of a Ray cluster.
 
 Parts go in, and come out once and in order, each with its result. With every engine,
 the calling process alone writes codes.
@@ -22,7 +22,7 @@ Work = Callable[[HashMethod, PairedSet, Context], R]
 
 
 class Engine(Protocol):
-    """What encodes parts of data, of so many pictures if nothing else limits them."""
+    """Encodes parts of data, each of at most `pictures_at_a_time` pictures."""
 
     pictures_at_a_time: int
 
@@ -75,7 +75,7 @@ def open_engine(
 
 
 def cut_into_parts(pairs: PairedSet, pictures: int, rows: int) -> Iterator[PairedSet]:
-    """Cut pairs into parts of so many pictures, or rows of ready features."""
+    """Cut pairs into parts of a number of pictures, or rows of ready features."""
     size = pictures if isinstance(pairs.images, Pictures) else rows
     for start in range(0, len(pairs), size):
         yield replace(pairs[start : start + size], skipped=())

@@ -281,7 +281,7 @@ def _require_both_sides(query: PairedSet) -> None:
 
 
 def training_facts(run: Run) -> dict[str, Any]:
-    """Return what a run says of its data, once it is sure to be there."""
+    """Return the facts of a run about its data, after checking that they are there."""
     known = run.facts.get("data")
     known = known if isinstance(known, dict) else {}
     texts = (known.get(name) for name in ("source", "fingerprint"))

@@ -243,7 +243,7 @@ def _end_training(run: Run, checkpoints: Checkpoints | None) -> None:
 
 
 def share_stage_one(method: HashMethod, folder: Path, context: Context) -> None:
-    """Let a method reuse the first stage of a source run when it is fitted."""
+    """Set a method to reuse the first stage of a source run."""
     source = open_run(folder, context).method
     if not isinstance(method, FDCH) or not isinstance(source, FDCH):
         raise SettingError(
@@ -273,18 +273,13 @@ def _open_finished(method: HashMethod, task: TrainingTask, context: Context) -> 
     require_ready(method, context)
     known = training_facts(run)
     data, split = task.prepare(context)
-    there = {
-        "method": run.name,
-        **identifying(run.method),
-        "data": known["fingerprint"],
-        "split": run.facts.get("split"),
-    }
-    wanted = {
-        "method": method.name,
-        **identifying(method),
-        "data": data.pairs.fingerprint,
-        "split": split.fingerprint,
-    }
+
+    def list_facts(method: HashMethod, data: object, split: object) -> dict[str, Any]:
+        own = identifying(method)
+        return {"method": method.name, **own, "data": data, "split": split}
+
+    there = list_facts(run.method, known["fingerprint"], run.facts.get("split"))
+    wanted = list_facts(method, data.pairs.fingerprint, split.fingerprint)
     listed = [
         f"{name} is {there.get(name)}, not {value}"
         for name, value in wanted.items()

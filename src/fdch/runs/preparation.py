@@ -95,7 +95,7 @@ class TrainingData:
         )
 
     def describe(self, split: Split, parts: Parts, learned: int) -> dict[str, Any]:
-        """Describe the data for a run that learned from so many of its pairs."""
+        """Describe the data for a run that learned from `learned` of its pairs."""
         return {
             "data": {
                 "source": self.source,
@@ -185,7 +185,7 @@ def extract(pairs: PairedSet, context: Context) -> PairedSet:
 def restore_pictures(
     method: HashMethod, pairs: PairedSet, context: Context
 ) -> HashMethod:
-    """Let a method that learned from features of pictures take pictures again.
+    """Make a method that was fitted on features of pictures accept pictures.
 
     What it learned is the same; a run of it can then encode pictures.
     """

@@ -43,7 +43,7 @@ SETTINGS = {  # which Ray reads when it is imported
 
 
 class Encoded(NamedTuple):
-    """What a worker made of a part: which rows it kept, and their result."""
+    """A worker's result of a part, and the rows it kept."""
 
     kept: NDArray[np.bool_]
     skipped: tuple[Skipped, ...]
@@ -53,7 +53,7 @@ class Encoded(NamedTuple):
 def encode_part(
     model: list[Any], device: str, broken: Broken, work: Work[Any], part: PairedSet
 ) -> Encoded:
-    """Do the work on a part, without its broken pictures if they are skipped.
+    """Process a part, without its broken pictures if they are skipped.
 
     Runs in a worker. The list keeps Ray from fetching the model for every part.
     """

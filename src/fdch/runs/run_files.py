@@ -41,7 +41,7 @@ FIELDS = {"method": str, "settings": dict, "files": dict, "fingerprint": str}
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run says of itself, without what it has learned."""
+    """Facts about a run, without its weights."""
 
     name: str  # the method's name, such as "fdch"
     fingerprint: str  # identifies the trained model
@@ -50,7 +50,7 @@ class RunFacts:
 
 
 def read_facts(folder: str | Path) -> RunFacts:
-    """Read what a run says of itself; neither torch nor its weights are loaded."""
+    """Read facts about a run without loading torch or its weights."""
     folder = Path(folder)
     facts = read_description(folder)
     if CALIBRATION in facts["files"]:
@@ -74,9 +74,9 @@ def read_description(folder: Path) -> dict[str, Any]:
         path, FORMAT, "is not a run's description", "Train the run again."
     )
     wrong = [key for key, kind in FIELDS.items() if type(facts.get(key)) is not kind]
-    if not wrong and not _known_files(facts["files"]):
+    if not wrong and not _has_known_files(facts["files"]):
         wrong = ["files"]
-    if not wrong and not _are_packages(facts.get("packages", {})):
+    if not wrong and not _has_packages(facts.get("packages", {})):
         wrong = ["packages"]
     if not wrong and facts["settings"].get("image_weights", "") not in (
         "",
@@ -144,7 +144,7 @@ def read_calibration(
     return found
 
 
-def _known_files(files: Mapping[str, Any]) -> bool:
+def _has_known_files(files: Mapping[str, Any]) -> bool:
     """No name in a description may lead out of the folder."""
     others = set(files) - {STATE, SPLIT, SEEN, CALIBRATION}
     plain = all(
@@ -153,7 +153,7 @@ def _known_files(files: Mapping[str, Any]) -> bool:
     return plain and STATE in files
 
 
-def _are_packages(packages: Any) -> bool:
+def _has_packages(packages: Any) -> bool:
     """Only names are shown as something to install."""
     if type(packages) is not dict:
         return False

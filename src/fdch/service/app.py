@@ -119,7 +119,7 @@ class Site:
         locate(scope, self._apps)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application of the index answer."""
+        """Pass the request to the application of its index."""
         app = self._apps[scope.get(INDEX, self._first)]
         await app(scope, receive, send)
 

@@ -43,7 +43,7 @@ _log = logging.getLogger("fdch.service")
 
 
 class Service:
-    """One index, searched by many requests at a time.
+    """One index, searched by many concurrent requests.
 
     Args:
         index: Open; for writing where there is a write token.
@@ -108,7 +108,7 @@ class Service:
 
     @property
     def searcher(self) -> Searcher:
-        """What searches it."""
+        """The searcher of the index."""
         return self.current.searcher
 
     async def start(self) -> None:
@@ -191,7 +191,7 @@ class Service:
         return await self.current.repeat(lambda: self.reading.run(find))
 
     async def change(self, change: Change) -> Written:
-        """Change the index; what is returned is on disk."""
+        """Change the index; the change is on disk when this returns."""
         self.require_ready()
         # a client that disconnects does not stop the change
         make = asyncio.ensure_future(
@@ -231,8 +231,7 @@ class Service:
             self.trouble = problem
             self.give_up()
             return
-        # What is loaded stays: looking through it for garbage again and again would
-        # make all requests wait.
+        # the model stays in memory: scanning it for garbage would delay all requests
         gc.collect()
         gc.freeze()
         self.is_ready = True
@@ -256,7 +255,7 @@ class Service:
         return await self.current.switch()
 
     async def try_to_reload(self) -> None:
-        """Do the same, or log why that is not possible."""
+        """Do the same, or log why it failed."""
         await self.refresh_tokens()
         await self.current.try_to_switch()
 

@@ -63,7 +63,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def limit_connections(wanted: int) -> int:
-    """Raise the limit of open files; give how many connections then fit.
+    """Raise the limit of open files; return how many connections then fit.
 
     >>> limit_connections(10)
     10
@@ -84,7 +84,7 @@ def limit_connections(wanted: int) -> int:
 
 
 def _parse_proxies(proxies: str | None) -> Callable[[str], bool]:
-    """Return a function that says of an address whether it is a proxy's."""
+    """Return a function that checks whether an address is a proxy's."""
     named = [] if proxies is None else proxies.split(",")
     networks = [ipaddress.ip_network(each.strip()) for each in named]
 

@@ -140,14 +140,12 @@ def _score_blocks(queries: Coded, items: Coded) -> Iterator[Columns]:
     labels = queries.labels.astype(np.float32)
     for start in range(0, len(queries.codes), QUERIES_PER_BLOCK):
         rows = np.arange(start, min(start + QUERIES_PER_BLOCK, len(queries.codes)))
-        codes = queries.codes[rows]
+        block = queries.take(rows)
         places: NDArray[np.integer[Any]]
-        if queries.order is None:
-            places = hamming_distances(codes, items.codes)
+        if block.order is None:
+            places = hamming_distances(block.codes, items.codes)
         else:
-            every = len(items.codes)
-            order = queries.order[rows]
-            places = place_items(order, codes, items.codes, items.vectors, every)
+            places = place_items(block, items, candidates=len(items.codes))
         each = np.arange(len(rows))
         own = places[each, rows][:, None]
         partner = PartnerPlaces((places < own).sum(axis=1), (places == own).sum(axis=1))

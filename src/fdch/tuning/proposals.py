@@ -1,4 +1,4 @@
-"""What is tuned, which settings to try next, and which trials to continue.
+"""The task of tuning, the settings to try next, and which trials to continue.
 
 Optuna proposes; trials are kept by `records.py`, so it writes nothing to disk. Every
 proposal depends only on the seed and the trials before it, so a resumed search tries

@@ -46,7 +46,7 @@ class Trial:
         return [self.marks[last_step(fold)] for fold in range(len(self.seconds))]
 
     def gains(self, defaults: "Trial") -> list[float]:
-        """Return how far each finished fold lies above the defaults' score there."""
+        """Return how far each finished fold scores above the defaults."""
         pairs = zip(self.scores, defaults.scores, strict=False)
         return [own - other for own, other in pairs]
 

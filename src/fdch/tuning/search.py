@@ -98,7 +98,7 @@ class Search:
         defaults.state = "done"
 
     def _next(self) -> Trial | None:
-        """Return a trial that was begun, or a new one; None where there is no time."""
+        """Return an unfinished trial or a new one; None if there is no time left."""
         trials, folds = self.records.trials, self._count
         for trial in trials[1:]:
             is_open = trial.state in ("running", "done")
@@ -116,7 +116,7 @@ class Search:
         return len(self.records.defaults.seconds)
 
     def _affords(self, folds: int) -> bool:
-        """Return whether so many folds can be finished, at the slowest seen so far."""
+        """Return whether the budget allows these folds, at the slowest pace so far."""
         slowest = max(max(trial.seconds, default=0) for trial in self.records.trials)
         return folds * slowest <= self.budget.left
 
@@ -140,7 +140,7 @@ class Search:
         fold, method = self.folds[number], self.task.build(trial.settings)
 
         def judge(done: int, total: int) -> None:
-            """Score networks on the way, and end the training of hopeless ones."""
+            """Score networks during training, and stop hopeless ones."""
             for step, due in enumerate(SHARES, STEPS * number):
                 if step not in trial.marks and done / total >= due:
                     trial.marks[step] = float(self._score(method, fold).mean())

@@ -27,7 +27,7 @@ GIVEN = ("bits", "seed")  # options of their own, not settings to be found
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search has found."""
+    """The outcome of a search."""
 
     task: TuningTask
     pairs: PairedSet  # the training part

@@ -39,16 +39,16 @@ def write_tuning_page(path: Path, found: Tuning, file: SettingsFile) -> None:
         rows=_rows(found)[:LISTED_TRIALS],
         more=max(0, len(found.trials) - LISTED_TRIALS),
         plots=[setting_plot(found, name) for name in found.task.space],
-        shown=shown_value,
+        shown=show_setting,
         sure=SURE,
         version=__version__,
     )
 
 
-def shown_value(value: Any) -> str:
+def show_setting(value: Any) -> str:
     """Write a setting for reading.
 
-    >>> shown_value(0.0003), shown_value(True), shown_value(12), shown_value(None)
+    >>> show_setting(0.0003), show_setting(True), show_setting(12), show_setting(None)
     ('0.0003', 'true', '12', 'auto')
     """
     return f"{value:.4g}" if isinstance(value, float) else write_setting(value)

@@ -38,13 +38,13 @@ def png(
 
 
 def png_chunk(kind: bytes, content: bytes) -> bytes:
-    """Return a chunk as it stands in a PNG."""
+    """Return a chunk of a PNG."""
     checksum = struct.pack(">I", zlib.crc32(kind + content))
     return struct.pack(">I", len(content)) + kind + content + checksum
 
 
 def pack_zeros(length: int) -> bytes:
-    """Pack so many MiB of zeros."""
+    """Compress a number of MiB of zeros."""
     packer, zeros = zlib.compressobj(1), bytes(2**20)
     return b"".join(packer.compress(zeros) for _ in range(length)) + packer.flush()
 
@@ -77,7 +77,7 @@ def tiff_bomb() -> bytes:
 
 
 def tiff_of_strips(strips: int = 10**6) -> bytes:
-    """Return a TIFF of so many rows, each said to be of its own."""
+    """Return a TIFF with a strip for every row."""
     kinds = ((256, 4, 1, 4), (257, 4, 1, strips), (258, 3, 1, 8), (259, 3, 1, 1))
     rest = 8 + 2 + 8 * 12 + 4
     places = ((273, 4, strips, rest), (279, 4, strips, rest + 4 * strips))

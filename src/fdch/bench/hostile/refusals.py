@@ -1,4 +1,4 @@
-"""How long the service takes to refuse hostile requests, and that it still serves."""
+"""Time the refusal of hostile requests, and check that the service still answers."""
 
 import asyncio
 import contextlib
@@ -46,7 +46,7 @@ def refusal_benchmark(
 ) -> dict[str, Any]:
     """Send each hostile request to a server, and a right one after each.
 
-    Then search while one address holds so many slow connections.
+    Then search while one address holds many slow connections.
     """
     with tempfile.TemporaryDirectory(prefix="fdch-bench-") as place:
         # the server logs each request that is not even HTTP
@@ -111,8 +111,6 @@ def measure_refusals(
     ]
     failed = sum(each.status != 200 for each in right)
     return {
-        "benchmark": "hostile",
-        "repeats": repeats,
         "body_seconds": BODY_SECONDS,
         "requests": requests,
         "wrong": [
@@ -167,7 +165,7 @@ async def _drip(port: int) -> None:
 
 @contextlib.contextmanager
 def crowd(port: int, connections: int) -> Iterator[None]:
-    """Keep up so many slow connections, from a thread of their own."""
+    """Keep many slow connections open from another thread."""
     limit_connections(2 * connections)  # raises how many files may be open
     loop = asyncio.new_event_loop()
 
@@ -192,7 +190,7 @@ def crowd(port: int, connections: int) -> Iterator[None]:
 def measure_crowd(
     port: int, connections: int, seconds: float = 10.0, progress: Progress = silent
 ) -> dict[str, Any]:
-    """Search again and again beside a crowd; return the share that was answered."""
+    """Search repeatedly beside a crowd; return the share that was answered."""
     replies: list[Received] = []
     with crowd(port, connections):
         time.sleep(_SETTLE_SECONDS)

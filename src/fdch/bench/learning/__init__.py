@@ -1,1 +1,1 @@
-"""How fast methods and networks learn, beside plain loops and floors."""
+"""Training speed, beside plain loops and floors."""

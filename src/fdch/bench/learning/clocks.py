@@ -1,4 +1,4 @@
-"""What benchmarks hear of training: when epochs end, and how busy the device is."""
+"""Clocks of training: when epochs end, and how busy the device is."""
 
 import time
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""How fast the hardware could be: what no version of the same work runs below."""
+"""Floors: times that no version of the same work can beat on this hardware."""
 
 from collections.abc import Callable, Mapping
 from time import perf_counter
@@ -20,7 +20,7 @@ ADAM_BYTES = 28
 
 
 class Ceilings(NamedTuple):
-    """What a device reaches at most."""
+    """The highest rates that a device reaches."""
 
     float32: float  # operations a second of a large matrix product
     bfloat16: float  # the same in bfloat16

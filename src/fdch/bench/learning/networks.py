@@ -70,7 +70,6 @@ def networks_benchmark(
         "efficientnet_lite0_step": _trained_network,
     }
     result: dict[str, Any] = {
-        "benchmark": "networks",
         "repeats": repeats,
         "device": str(place),
         "pictures": _pictures(place),

@@ -1,9 +1,8 @@
-"""Both stages of FDCH as plain PyTorch loops: whom `fdch bench train` compares with.
+"""Both stages of FDCH as plain PyTorch loops, the peers of `fdch bench train`.
 
-Torch's own layers over dense word vectors, the losses written out. First weights and
-batches of stage 1 are ours, so that both sides must come to the same losses where
-nothing is dropped. Stage 2 imitates codes that are drawn at random: they cost what
-learned ones cost.
+They use torch's own layers over dense word vectors, with the losses written out. Stage
+1 has our initial weights and batches, so that without dropout both sides must reach
+the same losses. Stage 2 imitates random codes, which cost as much as learned ones.
 """
 
 from collections.abc import Mapping
@@ -25,7 +24,8 @@ from fdch.progress import Progress, Update
 from fdch.training.loop import Schedule
 from fdch.training.randomness import derive_seed, private_randomness
 
-Settings = Mapping[str, Any]
+Settings = Mapping[str, Any]  # those of FDCH, default optimizer and reduction
+Data = tuple[Tensor, Tensor, Tensor]
 STAGE_TWO = "stage 2"
 
 
@@ -52,21 +52,23 @@ class PlainNetwork(nn.Module):
         return self.output(torch.relu(self.hidden(torch.tanh(f + g))))
 
 
-def plain_stage_one(
+def place_data(
     images: NDArray[np.float32],
     texts: csr_array,
     labels: NDArray[np.uint8],
-    settings: Settings,
     device: torch.device,
-    progress: Progress,
-) -> None:
-    """Train, and report the mean loss of each epoch when the epoch is over.
+) -> Data:
+    """Return standardized features, dense word vectors and labels on a device."""
+    standardize = Standardization(images.shape[1]).fit(images)
+    X = standardize(torch.tensor(images)).to(device)
+    T = torch.from_numpy(texts.toarray().astype(np.float32)).to(device)
+    return X, T, torch.from_numpy(labels.astype(np.float32)).to(device)
 
-    Features are (n, features), word vectors (n, words), labels 0 or 1, (n, classes).
-    Settings are those of FDCH, with its default optimizer and reduction.
-    """
-    X, T, Y = _to_device(images, texts, labels, device)
-    network = _first_network(X.shape[1], T.shape[1], settings).to(device)
+
+def plain_stage_one(data: Data, settings: Settings, progress: Progress) -> None:
+    """Train, and report the mean loss of each epoch at its end."""
+    X, T, Y = data
+    network = _first_network(X.shape[1], T.shape[1], settings).to(X.device)
     schedule = Schedule(
         settings["stage_one_epochs"],
         settings["batch_size"],
@@ -85,7 +87,7 @@ def plain_stage_one(
         H = network(X, T)
     for epoch in range(schedule.epochs):
         optimizer.param_groups[0]["lr"] = schedule.rate(epoch)
-        with private_randomness(device, settings["seed"], "stage 1", epoch):
+        with private_randomness(X.device, settings["seed"], "stage 1", epoch):
             loss = _run_epoch(network, optimizer, (X, T, Y, H), settings)
         values = {"loss": float(loss)}
         progress(Update("stage 1", epoch + 1, schedule.epochs, "epoch", values))
@@ -117,18 +119,6 @@ def _run_epoch(
     return total
 
 
-def _to_device(
-    images: NDArray[np.float32],
-    texts: csr_array,
-    labels: NDArray[np.uint8],
-    device: torch.device,
-) -> tuple[Tensor, Tensor, Tensor]:
-    standardize = Standardization(images.shape[1]).fit(images)
-    X = standardize(torch.tensor(images)).to(device)
-    T = torch.from_numpy(texts.toarray().astype(np.float32)).to(device)
-    return X, T, torch.from_numpy(labels.astype(np.float32)).to(device)
-
-
 def _common_terms(
     out: Tensor, own: Tensor, other: Tensor, rows: Tensor, Y: Tensor, shift: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -152,7 +142,7 @@ def _learn(optimizer: torch.optim.Optimizer, loss: Tensor) -> Tensor:
 
 
 def _first_network(features: int, words: int, settings: Settings) -> PlainNetwork:
-    """Make the network with the weights that ours begins with."""
+    """Make the network with the initial weights of ours."""
     generator = torch.Generator().manual_seed(derive_seed(settings["seed"], "weights"))
     width = settings["fusion_width"]
     image = ImageHead(features, width, generator=generator)
@@ -174,16 +164,10 @@ def _first_network(features: int, words: int, settings: Settings) -> PlainNetwor
     return plain
 
 
-def plain_stage_two(
-    images: NDArray[np.float32],
-    texts: csr_array,
-    labels: NDArray[np.uint8],
-    settings: Settings,
-    device: torch.device,
-    progress: Progress,
-) -> None:
-    """Train as `plain_stage_one` does, which takes the same."""
-    X, T, Y = _to_device(images, texts, labels, device)
+def plain_stage_two(data: Data, settings: Settings, progress: Progress) -> None:
+    """Train, and report the loss of each epoch at its end."""
+    X, T, Y = data
+    device = X.device
     with private_randomness(device, settings["seed"], STAGE_TWO):
         F, G, B = torch.randn(3, len(Y), settings["bits"], device=device)
         sides = [_network(X.shape[1], "image", settings)]
@@ -222,7 +206,7 @@ def _run_pass(
     tensors: tuple[Tensor, ...],
     settings: Settings,
 ) -> Tensor:
-    """Teach one network by all pairs, with Eq. 10 written out."""
+    """Train one network on all pairs, with Eq. 10 written out."""
     X, Y, own, other, B, W = tensors
     n = len(Y)
     odds = log_odds(Y)

@@ -1,6 +1,6 @@
 """End-to-end training as published PyTorch code of this field is written.
 
-Pictures lie on the host as float64 and are converted and copied batch by batch; the
+Pictures are on the host as float64 and are converted and copied batch by batch; the
 networks are torch's own layers in float32; labels are compared for each batch. The
 loss is that of DCMH: one pass teaches the image network, one the text network.
 """
@@ -53,7 +53,7 @@ class PlainCNNF(nn.Module):
 
 
 class PlainPictures(nn.Module):
-    """One of our networks over planes, as it would be used without fdch."""
+    """One of our networks over planes, as used without fdch."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ def run_public_loop(
 ) -> None:
     """Train for some epochs, and report each.
 
-    Pictures X are as `store_pictures` gives them, word vectors (n, words), labels 0 or
+    Pictures X come from `store_pictures`, word vectors are (n, words), labels 0 or
     1, (n, classes). Settings are epochs, bits and batch_size.
     """
     bits, size, n = settings["bits"], settings["batch_size"], len(labels)

@@ -67,7 +67,6 @@ def scaling_benchmark(
             done = len(costs), len(pairs) * len(words)
             progress(Update("scaling benchmark", *done, "size"))
     return {
-        "benchmark": "scaling",
         "method": method.name,
         "image_width": image_width,
         "bits": bits,

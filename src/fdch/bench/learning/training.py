@@ -1,4 +1,4 @@
-"""How fast FDCH learns, beside plain loops that do the work of its stages.
+"""Training speed of FDCH, beside plain loops that do the work of its stages.
 
 On ready features the peer is `plain_loop`; where an image network is trained too, it
 is `public_loop`, as published code of this field has it.
@@ -25,7 +25,7 @@ from fdch.bench.learning.floors import (
     count_stages,
     measure_ceilings,
 )
-from fdch.bench.learning.plain_loop import plain_stage_one, plain_stage_two
+from fdch.bench.learning.plain_loop import place_data, plain_stage_one, plain_stage_two
 from fdch.bench.learning.public_loop import TASK, run_public_loop, store_pictures
 from fdch.bench.learning.workload import Workload
 from fdch.bench.timing import ratio, spread, take_turns
@@ -49,7 +49,7 @@ CACHE = "FDCH_CACHE"
 
 @dataclass(frozen=True)
 class TrainingSizes:
-    """What to train on and for how long: 2 epochs or more, the first timed apart."""
+    """What to train on and for how many epochs: 2 or more, the first timed apart."""
 
     pairs: int
     image_width: int
@@ -84,12 +84,6 @@ class TrainingSizes:
             word_dropout=dropout,
             **learned,
         )
-
-    def describe(self, place: torch.device) -> dict[str, Any]:
-        """Return what concerns this training."""
-        found = asdict(self) | {"precision": choose_precision(self.precision, place)}
-        unused = ("network", "precision") if self.network is None else ("image_width",)
-        return {name: value for name, value in found.items() if name not in unused}
 
 
 def training_benchmark(
@@ -134,13 +128,14 @@ def training_benchmark(
         other = peers.get(stage) or peers[TASK]
         ratios[stage] = ratio(other["epoch_seconds"]["all"], epoch["all"])
     compared: dict[str, Any] = {"ratio": ratios}
+    precision = choose_precision(method.precision, place)
     if sizes.network is None:
+        precision = "float32"
         compared = {"ratio": ratios["stage 1"], "ratio_of_stage_2": ratios["stage 2"]}
         compared |= _compare_losses(sizes, pairs, device, place)
     return {
-        "benchmark": "training" if sizes.network is None else "training end to end",
         "method": method.name,
-        **sizes.describe(place),
+        "precision": precision,
         "labels": len(pairs.label_names),
         "batch_size": method.batch_size,
         **describe_device(place),
@@ -153,7 +148,7 @@ def training_benchmark(
 
 
 def forget_all_peaks(place: torch.device) -> None:
-    """Let `measure_peaks` count from now on."""
+    """Reset the peaks that `measure_peaks` returns."""
     forget_peak_memory()
     if place.type == "cuda":
         torch.cuda.reset_peak_memory_stats(place)
@@ -183,7 +178,7 @@ def describe_device(place: torch.device) -> dict[str, Any]:
 
 @contextmanager
 def _private_cache() -> Iterator[None]:
-    """Keep pixels in a folder that goes away, not in the user's cache."""
+    """Keep pixels in a temporary folder instead of the user's cache."""
     before = os.environ.get(CACHE)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[CACHE] = folder
@@ -218,8 +213,9 @@ def _peer(
         return partial(run_public_loop, *inputs, settings, place)
 
     def train(progress: Progress) -> None:
-        plain_stage_one(images, texts, pairs.labels, settings, place, progress)
-        plain_stage_two(images, texts, pairs.labels, settings, place, progress)
+        data = place_data(images, texts, pairs.labels, place)
+        plain_stage_one(data, settings, progress)
+        plain_stage_two(data, settings, progress)
 
     return train
 
@@ -313,7 +309,7 @@ def _largest_difference(own: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _rates(turns: Sequence[Sequence[float]], pairs: int) -> dict[str, Any]:
-    """Turn the seconds of each turn's epochs into what is reported of a stage."""
+    """Summarise the seconds of each turn's epochs for one stage."""
     usual = [statistics.median(epochs[1:]) for epochs in turns]
     return {
         "first_epoch_seconds": spread([epochs[0] for epochs in turns]),

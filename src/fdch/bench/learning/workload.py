@@ -21,7 +21,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Workload:
-    """How many columns the features and the texts of made-up data have.
+    """Made-up data with features and words of given widths.
 
     >>> pairs = Workload(image_width=32, words=50).draw(10)
     >>> pairs.images.values.shape, pairs.texts.matrix.shape
@@ -35,7 +35,7 @@ class Workload:
     def draw(self, pairs: int) -> PairedSet:
         """Draw pairs.
 
-        Labels give each pair a place among hidden factors; features are the
+        Labels place each pair among hidden factors; features are the
         active part of a noisy map of that place, texts are words drawn near it.
         """
         shared = np.random.default_rng([self.seed, 0])
@@ -85,7 +85,7 @@ class Workload:
 
 
 def _active(rng: np.random.Generator, values: Floats) -> Floats:
-    """Keep what lies above a threshold, as a rectifier does after a layer."""
+    """Keep values above a threshold, as a rectifier does."""
     values /= np.sqrt(FACTORS * (1 + LABELS_PER_PAIR))
     values += 0.5 * rng.standard_normal(values.shape, dtype=np.float32)
     np.subtract(values, THRESHOLD, out=values)

@@ -1,4 +1,4 @@
-"""What the service is measured against: FAISS behind FastAPI, as short as can be.
+"""The service's peer: FAISS behind FastAPI, as short as possible.
 
 Run as `python -m fdch.bench.serving.faiss_server INDEX CODES WAY`. It has the index's
 own encoder; WAY is "threads", a plain function for each request with FAISS on one

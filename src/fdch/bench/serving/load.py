@@ -21,7 +21,7 @@ PERCENTILES = (50, 95, 99)
 
 @dataclass(frozen=True)
 class Load:
-    """What to send to a server on this machine, and for how long."""
+    """Requests for a server on this machine, and for how long to send them."""
 
     port: int
     path: str
@@ -31,7 +31,7 @@ class Load:
 
 
 async def drive(load: Load) -> dict[str, Any]:
-    """Send with all clients at a time; return what was measured."""
+    """Send with all clients at once; return rates, times and errors."""
     head = (
         f"POST {load.path} HTTP/1.1\r\nHost: 127.0.0.1:{load.port}\r\n"
         "Content-Type: application/json\r\nContent-Length: "

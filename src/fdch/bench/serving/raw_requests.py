@@ -18,7 +18,7 @@ Requests = dict[str, bytes]
 
 
 class Received(NamedTuple):
-    """What came back."""
+    """A reply."""
 
     status: int  # 0 where the connection was closed without a reply
     body: bytes

@@ -60,17 +60,6 @@ class ServerProcess:
         _, _, after = self._read("status").partition("VmRSS:")
         return int(after.split()[0]) * 1024 if after else 0
 
-    def threads(self) -> int:
-        """Return the number of its threads."""
-        _, _, after = self._read("status").partition("Threads:")
-        return int(after.split()[0]) if after else 0
-
-    def open_files(self) -> int:
-        """Return the number of files and connections that it has open."""
-        with suppress(OSError):
-            return len(os.listdir(f"/proc/{self.process.pid}/fd"))
-        return 0
-
     def processor_seconds(self) -> float:
         """Return the time that its threads have spent on cores."""
         ticks = self._read("stat").rpartition(")")[2].split()[11:13]  # user and system

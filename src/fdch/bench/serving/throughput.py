@@ -40,7 +40,7 @@ EPOCH_SCALE = 0.01  # codes need not be good
 
 @dataclass(frozen=True)
 class LoadSizes:
-    """What is measured, for every number of codes in the index."""
+    """The load to measure with, for every number of codes in the index."""
 
     sizes: Sequence[int]
     kind: Kind
@@ -54,7 +54,7 @@ class LoadSizes:
 
     @property
     def methods(self) -> dict[str, type[FDCH]]:
-        """What is served, by name; exported models order nothing by vectors."""
+        """The methods to serve, by name; exported models do not order by vectors."""
         if self.encoder == "onnx":
             return {OURS: FDCH}
         return {OURS: FDCH, BY_VECTORS: FDCHPlus}
@@ -81,16 +81,7 @@ def serve_benchmark(sizes: LoadSizes, progress: Progress = silent) -> dict[str, 
                     _add_texts(index.store, codes, sizes.seed)
             found = _Case(Path(place), sizes, bodies, progress).measure()
         cases.append({"size": size, **found})
-    return {
-        "benchmark": "serve",
-        "faiss": faiss.__version__,
-        "clients": sizes.clients,
-        "seconds": sizes.seconds,
-        "k": sizes.k,
-        "bits": sizes.bits,
-        "encoder": sizes.encoder,
-        "cases": cases,
-    }
+    return {"faiss": faiss.__version__, "cases": cases}
 
 
 def _write_queries(texts: Sequence[str], sizes: LoadSizes) -> dict[str, list[str]]:
@@ -167,7 +158,6 @@ class _Case:
             ratios["ratio_by_vectors"] = ratio(rates[BY_VECTORS], rates[OURS])
             ratios["ratio_by_words"] = ratio(rates[BY_WORDS], rates[BY_VECTORS])
         return {
-            "kind": self.sizes.kind,
             "answers_agree": agree,
             "sides": found,
             **ratios,
@@ -199,7 +189,7 @@ class _Case:
     def _drive(
         self, server: ServerProcess, name: str, seconds: float
     ) -> dict[str, Any]:
-        """Let a second process send the queries of a side."""
+        """Send the queries of a side from a second process."""
         bodies, clients = self.bodies[name], self.sizes.clients
         load = Load(server.port, server.path, bodies, clients, seconds)
         done = subprocess.run(

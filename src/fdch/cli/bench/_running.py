@@ -2,7 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
+
+import click
 
 from fdch.cli.shared.output import lay_out, report
 from fdch.cli.shared.progress_lines import ProgressPrinter
@@ -16,13 +19,20 @@ def run_benchmark(
     columns: Mapping[str, str] | None = None,
     **given: Any,
 ) -> dict[str, Any]:
-    """Measure, show progress meanwhile, and print what was measured.
+    """Measure with progress, and print the options and what was measured.
 
-    `measure` takes the command's options and `progress`. The document is printed as
-    JSON or as tables with these columns; see `show_benchmark`.
+    `measure` takes what is given and `progress`. The document is printed as JSON or
+    as tables with these columns; see `show_benchmark`.
     """
     with ProgressPrinter() as progress:
-        document = measure(**given, progress=progress)
+        measured = measure(**given, progress=progress)
+    context = click.get_current_context()
+    options = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in context.params.items()
+        if value is not None and name != "as_json"
+    }
+    document = {"benchmark": context.info_name, **options, **measured}
     report(document, as_json, "" if as_json else show_benchmark(document, columns))
     return document
 

@@ -1,4 +1,4 @@
-"""`fdch cache`: what is kept between runs to save time."""
+"""`fdch cache`: results kept between runs to save time."""
 
 from fdch.cli.shared.groups import LazyGroup
 

@@ -1,4 +1,4 @@
-"""`fdch data`: what there is to learn from."""
+"""`fdch data`: looking at data before training."""
 
 from fdch.cli.shared.groups import LazyGroup
 

@@ -46,17 +46,11 @@ def command(
     """
     if page is not None:
         page = require_place(page, ".html", ".htm", inputs=[data])
-    from fdch.data.pairs import PairedSet
+    from fdch.data.readers import sources
     from fdch.report.inspection import inspect_pairs, write_inspection
 
     with ProgressPrinter() as progress:
-        pairs = PairedSet.read(
-            data,
-            broken=broken,
-            columns=layout.columns,
-            pictures=layout.pictures,
-            limit=layout.limit,
-        )
+        pairs = sources.read(data, broken=broken, layout=layout)
         pairs = pairs.without_broken_pictures(broken, progress)
     for text in pairs.notes:
         note(f"note: {text}")

@@ -1,4 +1,4 @@
-"""What the commands that fill an index print."""
+"""Output of the commands that fill an index."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ def explain_interruption(index: "Index") -> Iterator[None]:
 
 @contextmanager
 def explain_filling(index: "Index") -> Iterator[None]:
-    """Report that a new index is there when filling it ends early."""
+    """Report that a new index exists if filling it ends early."""
     try:
         yield
     except (FdchError, KeyboardInterrupt) as problem:
@@ -57,7 +57,7 @@ def report_added(
     pairs: "PairedSet | None",
     as_json: bool,
 ) -> None:
-    """Print what is in the index now, and what was skipped on the way."""
+    """Print what the index holds now, and what was skipped."""
     if as_json:
         say_json(document)
         return

@@ -1,4 +1,4 @@
-"""`fdch index repair`: what is intact is kept, what is lost is named."""
+"""`fdch index repair`: keep what is intact, list what is lost."""
 
 from fdch.cli.shared import options
 from fdch.cli.shared.groups import Failure

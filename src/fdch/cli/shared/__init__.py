@@ -1,1 +1,1 @@
-"""What several commands use: options, output, progress lines, lazy groups."""
+"""Shared by commands: options, output, progress lines, lazy groups."""

@@ -1,4 +1,4 @@
-"""What columns hold, by type, as lines for a terminal."""
+"""Columns and their types, as lines for a terminal."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING

@@ -25,7 +25,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class PathName(click.Path):
-    """A name that a file can have; commands check themselves what is there."""
+    """A valid file name; commands check themselves whether it exists."""
 
     def __init__(self, path_type: type = Path, **more: Any) -> None:
         super().__init__(path_type=path_type, readable=False, **more)
@@ -181,7 +181,7 @@ def repeats(default: int, help: str = "Turns of each side.") -> Decorator:
 
 
 def seed(help: str = "Of what is drawn at random.") -> Decorator:
-    """Take the seed of what is drawn at random."""
+    """Take the seed of random draws."""
     return option("--seed", help, WHOLE, default=0)
 
 

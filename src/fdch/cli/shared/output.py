@@ -34,12 +34,12 @@ def plain(text: str, most: int | None = None, lines: bool = False) -> str:
 
 
 def say(text: object = "") -> None:
-    """Print a result, which may hold what files said."""
+    """Print a result, which may contain text from files."""
     click.echo(plain(str(text), lines=True))
 
 
 def note(text: str) -> None:
-    """Print what is not a result: standard output stays for results."""
+    """Print to standard error; standard output is for results."""
     click.echo(plain(text, lines=True), err=True)
 
 

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, plain lines when piped."""
+"""Progress of long work: a bar on a terminal, plain lines when piped."""
 
 import re
 import sys
@@ -97,7 +97,7 @@ class ProgressPrinter:
 
 
 def _line(update: Update, seconds: float, first: int) -> str:
-    """Write the progress of a task that began so many seconds ago."""
+    """Write the progress of a task that has run for some seconds."""
     counted = f"{update.done:,}/{update.total:,} {_several(update.unit)}"
     parts = [f"{update.task}: {counted}"]
     steps = update.done - first

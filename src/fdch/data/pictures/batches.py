@@ -71,9 +71,9 @@ def pixel_store(
 ) -> Pixels:
     """Decode all pictures once and return their pixels, read-only, (n, size, size, 3).
 
-    They lie in the folder, by default the user's cache, under a name made from every
-    picture's content and the size. Where that folder cannot be written they are kept in
-    memory instead. All rows must have a picture.
+    They are kept in the folder, by default the user's cache, under a name made from
+    every picture's content and the size, or in memory if that folder cannot be written.
+    All rows must have a picture.
     """
     shape = (len(pictures), size, size, 3)
     if not len(pictures):
@@ -115,7 +115,7 @@ def _key(pictures: Pictures, size: int) -> str:
 
 
 def _map(path: Path, shape: tuple[int, ...]) -> Pixels | None:
-    """Map a whole store; none when there is none, or not a whole one."""
+    """Map a complete pixel store; None if it is missing or incomplete."""
     try:
         pixels = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):

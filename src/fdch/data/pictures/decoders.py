@@ -30,7 +30,7 @@ Decode = Callable[[int, int, Pixels | None], Pixels]
 
 
 class DecodingProcess:
-    """Another process that decodes one picture at a time."""
+    """A helper process that decodes one picture at a time."""
 
     def __init__(self) -> None:
         words = [sys.executable, "-P", "-m", __name__]
@@ -97,7 +97,7 @@ def open_decoders(pictures: Pictures, threads: int) -> Iterator[Decode]:
 
 
 def serve(received: BinaryIO, sent: BinaryIO) -> None:
-    """Decode what is sent, until nothing more is."""
+    """Decode pictures until the input ends."""
     while head := received.read(_REQUEST.size):
         count, size, *limits = _REQUEST.unpack(head)
         content = received.read(count)

@@ -140,7 +140,7 @@ def shrink(
 def picture_format(
     content: bytes, limits: PictureLimits = USUAL_LIMITS, name: str = "picture"
 ) -> str:
-    """Return a picture's format by its header, as Pillow calls it, such as "JPEG"."""
+    """Return a picture's format from its header, by Pillow's name, such as "JPEG"."""
     with _refusing_broken(name, limits), _open(content, limits, name) as picture:
         return str(picture.format)
 
@@ -154,7 +154,7 @@ def picture_size(
 
 
 def choose_formats(content: bytes, limits: PictureLimits, name: str) -> tuple[str, ...]:
-    """Return the formats that a file may be taken for, once what reads them is there.
+    """Return the formats a file may have, if what reads them is installed.
 
     AVIF and HEIC state a size that their decoders do not rely on: what they decode may
     be larger. They are refused where it is to be quick.
@@ -260,7 +260,7 @@ def _resize(picture: Image.Image, size: tuple[int, int]) -> Image.Image:
 @contextmanager
 def _refusing_broken(name: str, limits: PictureLimits) -> Iterator[None]:
     """Turn anything a decoder raises on hostile bytes into BrokenPicture."""
-    # for good: warnings.catch_warnings must not be used by several threads
+    # never removed: warnings.catch_warnings must not be used by several threads
     if _QUIET not in warnings.filters:
         warnings.filters.insert(0, _QUIET)  # type: ignore[attr-defined]
     try:

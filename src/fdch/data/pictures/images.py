@@ -146,7 +146,7 @@ class PictureArray(Pictures):
 
 
 class SeparatePictures(Pictures):
-    """Pictures read one by one, each by a value such as its path; None for none."""
+    """Pictures read one by one from a place such as a path; None if missing."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class SeparatePictures(Pictures):
 
 
 class PictureFiles(SeparatePictures):
-    """Picture files, opened when they are needed; None where there is no picture.
+    """Picture files, opened when needed; None for rows without a picture.
 
     >>> PictureFiles([Path("a.jpg"), None]).present.tolist()
     [True, False]
@@ -229,7 +229,7 @@ class PictureFiles(SeparatePictures):
 
 
 class PictureContents(SeparatePictures):
-    """Pictures whose files are in memory, such as uploaded ones; None for none.
+    """Picture files held in memory, such as uploads; None if missing.
 
     >>> PictureContents([b"not a picture"]).present.tolist()
     [True]

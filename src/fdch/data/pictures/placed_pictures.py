@@ -13,22 +13,22 @@ from fdch.errors import BrokenPicture
 
 @runtime_checkable
 class Place(Protocol):
-    """Where one picture lies."""
+    """The location of one picture."""
 
     @property
     def name(self) -> str:
-        """What an error calls the picture."""
+        """The name of the picture in error messages."""
 
     @property
     def size(self) -> int:
         """Bytes of its file."""
 
     def read(self) -> bytes | NDArray[np.uint8]:
-        """Read its file, or give its pixels; OSError where that fails."""
+        """Return the content of its file, or its pixels; OSError if that fails."""
 
 
 class PlacedPictures(SeparatePictures):
-    """Pictures at places of any kind; None where there is no picture.
+    """Pictures at locations of any kind; None for rows without a picture.
 
     >>> photo = LoadedPicture("picture 'a.jpg'", b"not a picture")
     >>> PlacedPictures([photo, None]).present.tolist()

@@ -31,7 +31,7 @@ _PACKING = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 @dataclass(frozen=True)
 class ArrayHeader:
-    """What an array's header declares, and what the archive holds, in bytes."""
+    """The header of an array, with the bytes it declares and those in the archive."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]

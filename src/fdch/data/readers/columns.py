@@ -34,7 +34,7 @@ NEAR = {
 
 @dataclass(frozen=True)
 class Layout:
-    """What to read of a user's data, and how, where that is not found by itself."""
+    """What to read from a user's data where it cannot be detected."""
 
     columns: Mapping[str, str] = field(default_factory=dict)  # such as text: title
     pictures: Path | None = None  # the folder that pictures have moved to
@@ -86,7 +86,7 @@ AS_NAMED = Layout()
 
 @dataclass(frozen=True)
 class Assignment:
-    """What each column is read as, and what to say about it."""
+    """The role of each column, and notes for the user."""
 
     names: Mapping[str, str]  # own names by known names
     notes: list[str]

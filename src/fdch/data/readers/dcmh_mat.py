@@ -50,7 +50,7 @@ class Variable:
     is_marked: bool = True  # whether MATLAB left its mark, so that this is certain
 
     def load(self, rows: int) -> Any:
-        """Read a matrix, sparse or as float32, with so many rows."""
+        """Read a matrix, sparse or as float32, turned so that it has `rows` rows."""
         if len(self.shape) != 2:
             raise DataError(f"{self} is not a matrix.")
         _require_few(self.name, self.shape)

@@ -1,4 +1,4 @@
-"""What the readers of unpacked benchmark downloads share."""
+"""Shared parts of the readers of benchmark downloads."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def read_lines(path: Path, most: int = 2**20) -> list[str]:
 def refuse_or_skip(
     rows: list[Skipped], broken: Broken, remedy: str
 ) -> tuple[Skipped, ...]:
-    """Refuse broken rows, naming the first few and a remedy, or give them all.
+    """Refuse broken rows, naming the first few and a remedy, or return them all.
 
     >>> refuse_or_skip([Skipped("im7", "no photo 'im7.jpg'")], "skip", "look again")
     (Skipped(name='im7', reason="no photo 'im7.jpg'"),)
@@ -62,7 +62,7 @@ def choose_sizes(usable: int, what: str) -> tuple[SplitSizes | None, list[str]]:
 
 
 def compare_counts(what: str, count: int, expected: int) -> list[str]:
-    """Say that a count differs from the literature's, where it does."""
+    """Return a note if a count differs from the literature's."""
     if count == expected:
         return []
     return [f"{what}: {count:,}; the literature has {expected:,}."]

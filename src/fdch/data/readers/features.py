@@ -70,7 +70,7 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _find_trouble(name: str, header: ArrayHeader, rows: tuple[int, ...]) -> str:
-    """Say what is wrong with one array, or nothing."""
+    """Return the problem with one array, or an empty text."""
     shape, is_ids = header.shape, name == "ids"
     kinds, dimensions = ("USiu", 1) if is_ids else ("fbiu", 2)
     if header.dtype.kind not in kinds or len(shape) != dimensions:

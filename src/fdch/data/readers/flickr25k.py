@@ -28,7 +28,7 @@ from fdch.errors import DataError, MissingFile
 PAIRS, LABELS, WORDS = 20_015, 24, 1_386
 
 _ANNOTATIONS = "mirflickr25k_annotations_v080"
-# annotations may lie among other text files
+# annotations may be mixed with other text files
 _KNOWN_LABELS = re.compile(
     "animals|baby|bird|car|clouds|dog|female|flower|food|indoor|lake|male|night|"
     "people|plant_life|portrait|river|sea|sky|structures|sunset|transport|tree|water"

@@ -42,13 +42,13 @@ class Pair:
 
 @dataclass(frozen=True)
 class PictureFolders:
-    """Where the paths of pictures begin, and the folder they have moved to, if any."""
+    """The folder that paths of pictures start from, and one they may have moved to."""
 
     folder: Path
     moved: Path | None = None
 
     def find(self, name: str) -> tuple[Path, os.stat_result | None]:
-        """Return the first place that is there; else the first, and None."""
+        """Return the first existing path and its facts, or the first and None."""
         places = list(self._places(name))
         for path in places:
             with suppress(OSError, ValueError):
@@ -72,7 +72,7 @@ def pair(
     folders: PictureFolders,
     limits: PictureLimits,
 ) -> Pair:
-    """Check the cells of one row; its number is its name when there is no id column.
+    """Check the cells of one row; without an id column, its number is its name.
 
     Unusable is raised with the reason, for the user.
     """
@@ -94,7 +94,7 @@ def pair(
 
 
 def name_of(cells: Mapping[str, Any], number: int) -> str:
-    """Return a row's id, or its number where there is no id column."""
+    """Return a row's id, or its number without an id column."""
     if "id" not in cells:
         return str(number)
     name = _as_text(cells["id"], "id", "the id is")

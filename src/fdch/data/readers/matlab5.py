@@ -42,7 +42,7 @@ _IS_COMPLEX = 0x0800
 
 
 class Header(NamedTuple):
-    """What a variable says of itself."""
+    """A variable's name, shape and class."""
 
     name: str
     shape: tuple[int, ...]

@@ -105,7 +105,7 @@ def _list_files(folder: Path) -> list[str]:
 
 
 def _find(folder: Path, files: list[str], usual: str) -> Path:
-    """Find a file by its name, wherever it lies."""
+    """Find a file by its name in any folder."""
     name = os.path.basename(usual).lower()
     for path in files:
         if os.path.basename(path).lower() == name:
@@ -212,7 +212,7 @@ def index_photos(files: list[str]) -> dict[str, str | None]:
 
 
 def find_photo(photos: dict[str, str | None], listed: str) -> str | None:
-    """Find a photo by its listed name, such as `actor/0001_2124494179`."""
+    """Find a photo by the name in the list, such as `actor/0001_2124494179`."""
     folder, _, name = listed.lower().rpartition("/")
     number = _photo_number(name)
     keys = (f"{folder}/{name}", f"{folder}/{number}", name, number)

@@ -45,7 +45,7 @@ def read(
 
 
 def _draw(pairs: PairedSet, limit: int) -> PairedSet:
-    """Keep so many pairs: the same ones each time, at random, in their order.
+    """Keep a random sample of pairs, the same each time, in their order.
 
     A smaller limit keeps some of those that a larger one keeps.
     """

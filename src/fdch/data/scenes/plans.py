@@ -75,7 +75,7 @@ class Dice:
         self._next = random.Random(seed).random
 
     def chance(self, probability: float) -> bool:
-        """Be true with this probability."""
+        """Return True with this probability."""
         return self._next() < probability
 
     def between(self, low: float, high: float) -> float:

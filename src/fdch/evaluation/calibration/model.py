@@ -40,7 +40,7 @@ FARTHEST = 3.0  # standard deviations from the mean, beyond which a fact is cut
 
 @dataclass(frozen=True)
 class QueryFacts:
-    """What is known of a query before its results are."""
+    """Facts about a query that do not depend on its results."""
 
     kind: str  # what its code was made of
     outputs: NDArray[Any] | None = None  # (bits,); None where only its code is known
@@ -99,7 +99,7 @@ def stack_columns(
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What a score means, for codes of one model."""
+    """The probabilities of scores, for codes of one model."""
 
     bits: Positive
     pairs: int  # held-out pairs that it was fitted on

@@ -1,4 +1,4 @@
-"""Whether stated probabilities hold: the mean stated beside the share relevant."""
+"""Checks of stated probabilities: their mean beside the share of relevant results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Curve = tuple[tuple[float, float, int], ...]
 
 @dataclass(frozen=True)
 class Reliability:
-    """How probable the first results of many queries were said to be, and were."""
+    """Stated and true probabilities of the first results of many queries."""
 
     stated: float  # mean probability
     true: float  # share of relevant ones

@@ -126,7 +126,7 @@ def _sort(runs: Sequence[Scores]) -> list[Scores]:
 
 
 def _obstacle(runs: Sequence[Scores], others: Sequence[Scores]) -> str:
-    """Say why two groups of runs cannot be paired; nothing where they can."""
+    """Return why two groups of runs cannot be paired; empty if they can."""
     for run in (*runs, *others):
         if run.queries is None:
             return (

@@ -9,7 +9,7 @@ from fdch.evaluation.counting.relevance import Packed, key_type
 
 Keys = NDArray[np.uint16] | NDArray[np.uint32]
 
-# Pairs compared at a time; a pair takes about 40 bytes on the way.
+# Pairs compared at a time; a pair takes about 40 bytes of temporary memory.
 PAIRS_PER_BLOCK = 2_000_000
 
 

@@ -13,7 +13,7 @@ _ONCE = (b"host", b"authorization", b"content-length")
 
 
 class Reply:
-    """What is sent back: with our headers, and once."""
+    """Sends one reply, with our headers."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -47,7 +47,7 @@ def read_headers(scope: Scope) -> dict[bytes, bytes]:
 
 
 def client_address(scope: Scope) -> str:
-    """Return a client's address, as a trusted proxy says; what is none is not shown.
+    """Return a client's address as a trusted proxy reports it; 'unknown' if invalid.
 
     >>> client_address({"client": ("<b>", 1)}), client_address({"client": ("::1", 1)})
     ('unknown', '::1')

@@ -1,4 +1,4 @@
-"""Limits: how much a request may hold, and how many come at a time and a minute."""
+"""Limits on the size, concurrency and rate of requests."""
 
 import ipaddress
 import time
@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """What the one who runs a service may change; seconds are how long one waits."""
+    """Limits that an operator may change; seconds are timeouts."""
 
     body_bytes: int = 10 * 2**20
     picture_pixels: int = 50_000_000
@@ -79,7 +79,7 @@ def network_of(address: str) -> str:
 
 
 class Shares:
-    """How many of something each client holds.
+    """Counts how many of something each client holds.
 
     >>> shares = Shares()
     >>> shares.take("someone"), shares.take("someone"), shares.take("another")
@@ -102,7 +102,7 @@ class Shares:
 
 
 class RateLimit:
-    """Allows so many requests a minute to each key; as many may come at once.
+    """Allows a number of requests a minute to each key, also in one burst.
 
     >>> limit = RateLimit(1, lambda: 0.0)
     >>> limit.wait("someone"), limit.wait("someone")
@@ -117,7 +117,7 @@ class RateLimit:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, key: str) -> float:
-        """Take a request from a key's bucket; give the seconds to wait if empty."""
+        """Take a request from a key's bucket; return the seconds to wait if empty."""
         now, most = self._clock(), float(self.per_minute)
         left, since = self._left.pop(key, (most, now))
         left = min(most, left + (now - since) * most / 60)

@@ -26,7 +26,7 @@ Cell = ItemText | bool | Number | Annotated[float, Field(allow_inf_nan=False)] |
 
 
 class Body(BaseModel):
-    """What a client sends: known fields of the right types only."""
+    """A request body: known fields of the right types only."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -86,23 +86,23 @@ _SearchFields = create_model("_SearchFields", __base__=Body, **_derive_fields())
 
 
 class SearchOptions(_SearchFields):  # type: ignore[valid-type, misc]
-    """How to search."""
+    """Search options."""
 
     @property
     def most(self) -> int:
-        """How many results to give: all within a radius are as many as allowed."""
+        """The number of results; within a radius, as many as allowed."""
         allowed = min(limits.MAX_RESULTS, max(1, MAX_PLACE - self.offset))
         return SearchParams(self.k, radius=self.radius).k or allowed
 
     @property
     def params(self) -> SearchParams:
-        """How to search."""
+        """Search options."""
         given = {name: getattr(self, name) for name in _SearchFields.model_fields}
         return SearchParams(**{**given, "k": self.most})
 
 
 class Feedback(Body):
-    """What refines a query."""
+    """Items and words that refine a query."""
 
     like: list[ItemId] = Field(
         default_factory=list,
@@ -135,14 +135,14 @@ class SearchQuery(SearchOptions, Feedback):
 
     @property
     def query(self) -> ComposedQuery:
-        """What to search for."""
+        """The query to search for."""
         text, avoided = split_avoided(self.q)
         avoid = [*self.avoid, *avoided]
         return ComposedQuery(text or None, None, self.like, self.unlike, avoid)
 
 
 class ImageSearch(SearchOptions, Feedback):
-    """What is sent beside a picture."""
+    """The form fields of a search by picture."""
 
     text: QueryText | None = Field(None, description="Words that results should fit.")
 
@@ -171,7 +171,7 @@ class SearchRequest(SearchOptions, Feedback, TextsRequest):
 
 
 class ItemRequest(Body):
-    """What is to be known of an item besides its picture.
+    """An item record to write, without its picture.
 
     Of an item that is there already, what is given replaces what it has; what is
     left out is kept.
@@ -237,7 +237,7 @@ class ValueCount(BaseModel):
 
 
 class FacetsReply(BaseModel):
-    """How many items have each value, of those that the search can return."""
+    """Counts of values over the items that a search can return."""
 
     items: int = Field(description="How many the search can return.")
     columns: dict[str, list[ValueCount]] = Field(
@@ -248,7 +248,7 @@ class FacetsReply(BaseModel):
 
 
 class SearchReply(BaseModel):
-    """What was found for one query, best first."""
+    """The results of one query, best first."""
 
     query: dict[str, Any]
     results: list[Hit]
@@ -262,7 +262,7 @@ class SearchReply(BaseModel):
 
 
 class BatchReply(BaseModel):
-    """What was found for each of several texts."""
+    """The results of each of several texts."""
 
     batches: list[SearchReply]
 
@@ -276,7 +276,7 @@ class EncodeReply(BaseModel):
 
 
 class PutReply(BaseModel):
-    """What was written to disk."""
+    """Confirms that an item is on disk."""
 
     id: str
     kind: Literal["pair", "image", "text", "code"]
@@ -306,7 +306,7 @@ class ColumnReply(BaseModel):
 
 
 class IndexReply(BaseModel):
-    """What the index holds."""
+    """The contents of the index."""
 
     items: int
     bits: int
@@ -343,13 +343,13 @@ class IndexesReply(BaseModel):
 
 
 class ReloadReply(BaseModel):
-    """What became of the index."""
+    """The outcome of a reload."""
 
     switched: bool = Field(description="Whether another index has taken its place.")
 
 
 class ErrorContent(BaseModel):
-    """What was wrong, and what to do next."""
+    """An error: what was wrong, and what to do next."""
 
     code: str
     message: str
@@ -363,6 +363,6 @@ class ErrorReply(BaseModel):
 
 
 class StateReply(BaseModel):
-    """How the service is."""
+    """The state of the service."""
 
     status: str

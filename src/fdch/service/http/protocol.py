@@ -40,7 +40,7 @@ async def refuse_connection(
 
 
 class BufferedTransport:
-    """A transport that writes once what is written in one turn of the loop.
+    """A transport that joins all writes of one turn of the loop.
 
     A reply's head and body then leave in one packet, by one call of the system.
 
@@ -193,7 +193,7 @@ class TimeoutProtocol(H11Protocol):
         self._watch_client()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or has no end, in the shape of all errors."""
+        """Refuse invalid or endless HTTP with an error in the usual shape."""
         error = sys.exception()  # uvicorn calls this where it handles one
         if getattr(error, "error_status_hint", 400) == 431:
             problem = long_head()
@@ -253,7 +253,7 @@ def make_protocol(
     max_connections: int,
     is_proxy: Callable[[str], bool] = lambda _: False,
 ) -> type[TimeoutProtocol]:
-    """Return the protocol with the timeouts of a service, for so many connections.
+    """Make a protocol class with the timeouts and limits of a service.
 
     Args:
         limits: Of a service.

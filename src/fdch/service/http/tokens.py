@@ -1,4 +1,4 @@
-"""Who may read and who may write: tokens from a file, compared in constant time."""
+"""Read and write tokens from a file, compared in constant time."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ _LINES = "Give lines such as 'read TOKEN' and 'write TOKEN'."
 
 
 class Right(IntEnum):
-    """What a token allows; writing includes reading."""
+    """The right of a token; writing includes reading."""
 
     READ = 1
     WRITE = 2

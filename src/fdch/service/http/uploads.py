@@ -188,7 +188,7 @@ async def json_body(shape: type[_Shape], request: Request) -> _Shape:
 
 
 def invalid(errors: Any) -> Problem:
-    """Describe what is wrong with the first few values, without repeating them."""
+    """Describe the first few invalid values, without repeating them."""
     messages = []
     for error in list(errors)[:5]:
         place = ".".join(str(part) for part in error["loc"] if part != "body")

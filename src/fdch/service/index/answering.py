@@ -18,7 +18,7 @@ Answer = list[Results] | Codes
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What one request searches for; no params to encode only."""
+    """The query of one request; without params, it is only encoded."""
 
     kind: QueryKind
     inputs: Sequence[Any]  # texts, pixels, ids or one ComposedQuery
@@ -33,7 +33,7 @@ class Query:
 
     @property
     def described(self) -> list[Any]:
-        """What may be logged."""
+        """The inputs, for the log."""
         if self.kind == "composed":
             return [each.to_json() for each in self.inputs]
         return list(self.inputs)

@@ -20,7 +20,7 @@ STOPPED = "the service is stopping."
 
 
 class Batcher(Generic[_Job, _Answer]):
-    """Hands jobs of an event loop, some at a time, to one thread.
+    """Passes jobs from an event loop to one thread, in batches.
 
     A single job starts at once. After a batch of several, the thread waits up to two
     milliseconds for the next to fill: under load, batches grow by themselves.
@@ -127,7 +127,7 @@ class BoundedPool:
     async def run(
         self, work: Callable[_P, _T], *args: _P.args, **named: _P.kwargs
     ) -> _T:
-        """Do some work in a thread."""
+        """Run a function in a thread."""
         if not self._places.acquire(blocking=False):
             raise too_busy("too many pictures and items are being read.")
         done = self._pool.submit(work, *args, **named)

@@ -1,4 +1,4 @@
-"""What an index holds, for people and for the chips of filters."""
+"""The contents of an index, for its description and the filters of the page."""
 
 import logging
 import threading
@@ -151,11 +151,11 @@ def _column(name: str, found: Contents) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Examples:
-    """What examples are made of: what the model and the index know."""
+    """Words, a label and an item that examples can use."""
 
     words: tuple[str, ...] = ()  # two of them, or none
     label: str | None = None
-    id: str | None = None  # of an item, one with a picture where there is such
+    id: str | None = None  # of an item, with a picture if any item has one
     has_picture: bool = False
 
 

@@ -26,7 +26,7 @@ _log = logging.getLogger("fdch.service")
 
 
 class Place:
-    """Where an index was opened: a folder, a link to one, or neither (Milvus)."""
+    """The location of an open index: a folder, a link to one, or neither (Milvus)."""
 
     def __init__(self, index: Index) -> None:
         path = getattr(index.store, "path", None)
@@ -38,7 +38,7 @@ class Place:
 
     @property
     def name(self) -> Path | None:
-        """What to open to get the index that is here now; None where it has no path."""
+        """The path to open the index again; None if it has no path."""
         return self._link or self.folder
 
     def is_there(self) -> bool:
@@ -54,7 +54,7 @@ class Place:
 def identify(folder: Path | None) -> list[tuple[int, int]]:
     """Return the file system's numbers of a folder and its catalogue, if there are any.
 
-    They change when the folder is removed, or replaced by another.
+    They change when the folder is removed or replaced.
     """
     if folder is None:
         return []
@@ -167,7 +167,7 @@ class CurrentIndex:
                 _log.error("no index can be served: %s", problem)
 
     async def repeat(self, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Do some work; repeat it if the index was replaced during it."""
+        """Run some work, and repeat it if the index was replaced meanwhile."""
         before = self.index
         try:
             return await work()

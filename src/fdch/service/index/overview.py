@@ -1,4 +1,4 @@
-"""How the codes of an index lie: bits, distances, groups; from a sample of them."""
+"""The distribution of codes in an index: bits, distances and groups, from a sample."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _LISTS = (
     "balance chance distances distances_alike distances_unlike groups points "
     "names labels"
 )
-_COMMON = 0.3  # of a group's items have a label that is said to mark it
+_COMMON = 0.3  # of a group's items must have a label for it to mark the group
 
 
 def overview(store: CodeStore, seed: int = 0) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, too_busy
 
 # formats with their endings and, where browsers show them, their media types;
-# the others are sent as a JPEG of at most so many pixels a side
+# the others are sent as a JPEG of at most _MAX_SIDE pixels a side
 _FORMATS = {
     "JPEG": ("jpg", "image/jpeg"),
     "MPO": ("jpg", "image/jpeg"),
@@ -67,7 +67,7 @@ class OpenPicture:
             os.close(self._file)
 
     def read(self, most: int) -> bytes:
-        """Return the whole content, of at most so many bytes."""
+        """Return the whole content, unless it is larger than `most` bytes."""
         if self.size > most:
             raise _missing_picture()
         return b"".join(self.parts())
@@ -84,7 +84,7 @@ class OpenPicture:
 
 @dataclass(frozen=True)
 class ServedPicture:
-    """A picture as it is sent; without a media type where the client has it."""
+    """A picture to send; without a media type if the client has it."""
 
     content: bytes | OpenPicture
     media_type: str
@@ -153,7 +153,7 @@ class ItemPictures:
         return ServedPicture(small, "image/jpeg", etag)
 
     def place(self, name: str, content: bytes) -> Path:
-        """Say where an item's picture is to be kept: under a name of its digest."""
+        """Return the path to keep an item's picture at, named by its digest."""
         if self.folder is None:
             message = "this service has no folder for uploaded pictures."
             hint = "Run it with '--pictures FOLDER', or send texts only."
@@ -237,7 +237,7 @@ def has_tag(given: str | None, etag: str) -> bool:
 
 @contextmanager
 def _hide_details() -> Iterator[None]:
-    """Say of a broken file of the catalogue no more than that it is broken."""
+    """Hide the details of errors about broken picture files."""
     try:
         yield
     except BrokenPicture:

@@ -32,7 +32,7 @@ class Put:
 
     @property
     def is_encoded(self) -> bool:
-        """Whether it brings a text or a picture, and so a code."""
+        """Whether it has a text or a picture, and so a code."""
         return self.picture is not None or self.item.text is not None
 
 
@@ -45,7 +45,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Written:
-    """What became of a change, which is on disk; no kind where it was removed."""
+    """The outcome of a change that is on disk; no kind if it was a removal."""
 
     existed: bool
     kind: Kind | None = None
@@ -218,7 +218,7 @@ def _kind(change: Change) -> str:
 
 
 def _item(put: Put, known: Item | None) -> Item:
-    """Return what is to be known: what was given replaces, the rest is kept."""
+    """Return the new record: given fields replace, others are kept."""
     given, body = put.item.model_fields_set, put.item
     item = known or Item(put.id)
     if "labels" in given:

@@ -1,1 +1,1 @@
-"""What `/docs` and `/openapi.json` show."""
+"""The content of `/docs` and `/openapi.json`."""

@@ -101,5 +101,5 @@ def _show(value: Any) -> str:
 
 
 def _text(marked: str) -> str:
-    """Return a text with what is between backticks as code."""
+    """Escape a text and mark code between backticks."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(marked))

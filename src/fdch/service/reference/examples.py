@@ -1,4 +1,4 @@
-"""Examples in the OpenAPI document, made of what the index knows: so they work.
+"""Examples in the OpenAPI document that work, since they use what the index holds.
 
 Requests are also lines for a shell: SERVICE is the service's address, TOKEN a token,
 and `picture.jpg` a picture that the line of an item's picture fetches.
@@ -59,7 +59,7 @@ def add_examples(
 def _add_bodies(
     path: str, operation: dict[str, Any], known: Examples
 ) -> Iterator[list[str]]:
-    """Add bodies to one route; give what curl sends with each, or where it writes."""
+    """Add bodies to one route; yield curl's arguments for each, or its output file."""
     content = operation.get("requestBody", {}).get("content", {})
     if not content:
         yield ["-o", _FILES[path]] if path in _FILES else []
@@ -108,7 +108,7 @@ def _bodies(known: Examples) -> dict[str, dict[str, Any]]:
 
 
 def _fields(known: Examples) -> dict[str, list[str]]:
-    """Return what is sent beside a picture, by route."""
+    """Return the form fields beside a picture, by route."""
     where = [] if known.label is None else [f"where={_of_label(known.label)}"]
     item = json.dumps({"labels": [known.label or "a label"]})
     return {"/v1/search/image": ["k=5", *where], _ITEM: [f"item={item}"]}

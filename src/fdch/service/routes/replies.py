@@ -39,28 +39,15 @@ def ok(content: Mapping[str, Any], status: int = 200) -> Response:
 
 
 def results_json(results: Results, address: str) -> dict[str, Any]:
-    """Shape what was found for one query at the index of an address."""
-    return {
-        "query": dict(results.query),
-        "results": [
-            {
-                **item_json(each.item, address),
-                "distance": each.distance,
-                "probability": each.probability,
-                **({} if each.similar is None else {"similar": list(each.similar)}),
-                "matched": [match._asdict() for match in each.matched],
-            }
-            for each in results
-        ],
-        "scanned": results.scanned,
-        "milliseconds": results.milliseconds,
-        "notes": list(results.notes),
-        **({} if results.facets is None else {"facets": results.facets.to_json()}),
-    }
+    """Shape the results of one query at the index of an address."""
+    document = results.to_json()
+    for shown, each in zip(document["results"], results, strict=True):
+        shown |= item_json(each.item, address)
+    return document
 
 
 def item_json(known: Item, address: str) -> dict[str, Any]:
-    """Shape an item record; its picture's path stays in here."""
+    """Shape an item record, with the address of its picture in place of the path."""
     has_address = known.image is not None and known.id not in _DOTS
     quoted = quote(known.id, safe="") if has_address else ""
     return {

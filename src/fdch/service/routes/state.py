@@ -123,7 +123,7 @@ def add_pages(app: FastAPI, service: Service) -> None:
 
 
 def add_indexes(app: FastAPI, service: Service) -> None:
-    """Add the list of indexes, and what is said of those that are not in it."""
+    """Add the list of indexes, and the error for unknown ones."""
 
     @app.get(
         "/v1/indexes",

@@ -103,7 +103,7 @@ def _is_packed(message: Any) -> bool:
 
 
 def _find_field(content: memoryview, table: int, field: int) -> int:
-    """Return where a field of a table lies; 0 where it is not set."""
+    """Return the position of a field of a table; 0 if it is not set."""
     offsets = table - _read_number(content, table, "<i")
     entry = 4 + 2 * field
     if entry >= _read_number(content, offsets, "<H"):
@@ -113,7 +113,7 @@ def _find_field(content: memoryview, table: int, field: int) -> int:
 
 
 def _follow(content: memoryview, place: int) -> int:
-    """Return where the table lies that is named at a place."""
+    """Return the position of the table that an offset points to."""
     return place + _read_number(content, place, "<I")
 
 

@@ -1,4 +1,4 @@
-"""Parquet manifests, whose pictures may be paths or lie in the file themselves.
+"""Parquet manifests, with pictures as paths or embedded in the file.
 
 Embedded pictures are a column of binary values, or of structures with the
 field `bytes`, as the `datasets` library writes them. They are read when they are
@@ -53,7 +53,7 @@ def read_rows(
     batches: Iterable[Any],
     pictures: tuple[str, ReadPicture] | None,
 ) -> Iterator[Row]:
-    """Yield the rows of batches; of pictures in the file, where they lie.
+    """Yield the rows of batches; embedded pictures as their locations.
 
     Pictures are a column, and what reads that of a row.
     """
@@ -84,7 +84,7 @@ def read_rows(
                 continue
             if pictures is not None:
                 cells[name] = (
-                    _find_named(path, cells[name])
+                    _find_picture(path, cells[name])
                     if length is None
                     else EmbeddedPicture(path, number - 1, length, read)
                 )
@@ -94,7 +94,7 @@ def read_rows(
 
 
 def _read_batches(path: Path, plan: Plan) -> Iterator[Any]:
-    """Read some rows at a time, checked; no batch is of two row groups."""
+    """Read and validate some rows at a time; a batch never spans two row groups."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path, read_dictionary=plan.dictionaries) as file:
@@ -106,7 +106,7 @@ def _read_batches(path: Path, plan: Plan) -> Iterator[Any]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EmbeddedPicture:
-    """Where a picture lies in a table."""
+    """The location of a picture in a table."""
 
     path: Path
     row: int
@@ -115,7 +115,7 @@ class EmbeddedPicture:
 
     @property
     def name(self) -> str:
-        """What an error calls it."""
+        """Its name in error messages."""
         return f"the picture in row {self.row + 1} of '{self.path}'"
 
     def read(self) -> bytes:
@@ -204,7 +204,7 @@ def _take_paths(column: Any) -> Any:
     return pyarrow.nulls(len(column))
 
 
-def _find_named(table: Path, name: str | None) -> str | None:
+def _find_picture(table: Path, name: str | None) -> str | None:
     """Return where a picture is: beside the table, else as the path stands."""
     if name and not os.path.exists(table.parent / name) and os.path.exists(name):
         return os.path.abspath(name)
@@ -212,7 +212,7 @@ def _find_named(table: Path, name: str | None) -> str | None:
 
 
 def _measure_pictures(column: Any) -> list[int | None]:
-    """Return the bytes of each picture; None where there is none."""
+    """Return the size of each picture in bytes; None if missing."""
     from pyarrow import compute, types
 
     if not types.is_dictionary(column.type):

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file declare, found before any is unpacked.
+"""Page sizes that a Parquet file declares, read before any page is unpacked.
 
 pyarrow trusts these sizes: a page of some bytes may unpack to gigabytes. The totals
 in the metadata of a file are not compared with its pages, so that they prove nothing.
@@ -46,13 +46,13 @@ Described = dict[Field, Any]
 
 @dataclass
 class PageSizes:
-    """What the pages of one column in one row group unpack to, in bytes."""
+    """Unpacked sizes of the pages of one column in one row group, in bytes."""
 
     total: int = 0
     largest: int = 0
     dictionary: int = 0
     values: int = 0
-    repeats: bool = False  # whether a value may be as long as its page, again and again
+    repeats: bool = False  # whether several values may each be as long as their page
 
 
 @dataclass
@@ -93,7 +93,7 @@ def plan_reading(path: Path, file: Any) -> Plan:
 
 
 def _list_groups(file: BinaryIO) -> list[list[Described]]:
-    """Read what the file says of the columns of each row group.
+    """Read the description of the columns of each row group.
 
     pyarrow aborts the process when it looks up a column of a damaged description.
     """

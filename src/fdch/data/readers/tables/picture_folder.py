@@ -58,7 +58,7 @@ def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
 
 
 def _read_text(path: Path) -> tuple[str | None, str]:
-    """Read a text, if there is one; return also what is wrong with it."""
+    """Return a text, if there is one, and the problem with it."""
     try:
         with open(path, "rb") as file:
             content = file.read(CELL_BYTES + 1)

@@ -40,7 +40,7 @@ class ShardFile:
 
     @property
     def name(self) -> str:
-        """What an error calls it."""
+        """Its name in error messages."""
         return f"picture '{shorten(self.path)}' in '{self.shard}'"
 
     def read(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What all tables are read as: named columns, and rows of cells."""
+"""The common form of all tables: named columns, and rows of cells."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +13,7 @@ CELL_BYTES = 2**20
 
 @dataclass(frozen=True)
 class Row:
-    """One row: its cells by column, or what is wrong with it."""
+    """One row: its cells by column, or the problem with it."""
 
     where: str
     cells: dict[str, Any]
