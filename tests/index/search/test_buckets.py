@@ -17,10 +17,10 @@ from fdch.index.search.buckets import (
     list_openings,
     within_buckets,
 )
-from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.groups import group_rows
 from fdch.index.search.lookup import within
-from fdch.index.search.rows import flat
+from fdch.index.search.rows import flat, row_words
 from fdch.index.search.scan import load_kernels
 
 LONG = 10**12  # nanoseconds
@@ -52,15 +52,13 @@ def bucketed_parts(draw):
     size = draw(st.integers(1, 600))
     codes = draw_codes(rng, size, bits, draw(st.sampled_from([0.0, 0.03, 0.5])))
     rows, grouping = row_words(codes), None
-    stored = rows
     if draw(st.booleans()):
         grouping = group_rows(rows, bits, rows[: draw(st.integers(1, 5))], 1)
-        stored = rows[grouping.order]
     dead = rng.random(size) < 0.3 if draw(st.booleans()) else None
-    buckets = Buckets.build(stored, bits)
+    buckets = Buckets.build(rows if grouping is None else grouping.rows, bits)
     assert buckets is not None
     queries = draw_codes(rng, 4, bits, 0.03)
-    return Part(stored, 3, dead, grouping, buckets), Part(rows, 3, dead), queries, bits
+    return Part(rows, 3, dead, grouping, buckets), Part(rows, 3, dead), queries, bits
 
 
 @given(parts=bucketed_parts(), radius=st.integers(0, 9))
@@ -92,9 +90,9 @@ def test_every_way_is_right_for_many_rows(radius, grouped):
     rows, grouping = row_words(codes), None
     if grouped:
         grouping = group_rows(rows, 64, rows[:60], 1)
-    stored = rows if grouping is None else rows[grouping.order]
+    stored = rows if grouping is None else grouping.rows
     dead = np.random.default_rng(1).random(len(rows)) < 0.5
-    part = Part(stored, 0, dead, grouping, Buckets.build(stored, 64))
+    part = Part(rows, 0, dead, grouping, Buckets.build(stored, 64))
     plain, quick = (Gallery(64, (each,)) for each in (Part(rows, 0, dead), part))
     truth = within(plain, codes[:70], radius)
     for count in (1, 5, 70):

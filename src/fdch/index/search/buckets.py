@@ -91,9 +91,10 @@ class Buckets:
 
     @classmethod
     def build(cls, rows: Rows, bits: int) -> "Buckets | None":
-        """Sort rows, as they are stored and at most 2^32, into buckets.
+        """Sort rows, those of a grouping where there is one, into buckets.
 
         There are none where rows are few, codes are short, or numba is not installed.
+        At most 2^32 rows fit.
         """
         kernels, (cuts, width) = load_kernels("bucket"), choose_cuts(bits, len(rows))
         if len(rows) < MIN_ROWS or not len(cuts) or kernels is None:
@@ -189,7 +190,7 @@ def within_buckets(
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
         search(
-            part.flat_rows, words, *buckets.tables, openings, part.flat_order,
+            part.flat_stored, words, *buckets.tables, openings, part.flat_order,
             part.first, part.flat_dead, queries[start * length : stop * length],
             radius, row_time, max_time, found, sizes,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex, DataError
+from fdch.errors import DataError
 from fdch.index.search.rows import (
     NOTHING,
     NUMBER_MASK,
@@ -18,17 +18,13 @@ from fdch.index.search.rows import (
     Rows,
     flat,
     freeze,
-    row_codes,
     row_length,
     row_type,
-    row_words,
 )
 
 if TYPE_CHECKING:
     from fdch.index.search.buckets import Buckets
     from fdch.index.search.groups import Grouping
-
-__all__ = ["Found", "Gallery", "Part", "Rows", "row_codes", "row_type", "row_words"]
 
 NO_FLAGS: Flags = np.empty(0, dtype=np.bool_)
 NO_PLACES: Places = np.empty(0, dtype=np.uint32)
@@ -39,15 +35,15 @@ BROAD = 8  # where one row of so many may be found, the others count as removed
 class Part:
     """Rows that were added one after another.
 
-    `rows` are codes, (n,) or (n, words), contiguous and aligned, often a map of a file:
-    in the order of insertion, or as the grouping orders them.
+    `rows` are codes in the order of insertion, (n,) or (n, words), contiguous and
+    aligned, often a map of a file.
     """
 
     rows: Rows
     first: int  # number of the first of them; numbers rise with insertion
     dead: Flags | None = None  # which are removed, (n,), in the order of numbers
     grouping: "Grouping | None" = None  # groups with bounds, after compaction
-    buckets: "Buckets | None" = None  # tables for small radii, after compaction
+    buckets: "Buckets | None" = None  # tables for small radii, of rows as grouped
     numbers: Ints | None = None  # of the rows, rising, where they do not just follow
 
     @cached_property
@@ -56,13 +52,18 @@ class Part:
         return flat(self.rows)
 
     @cached_property
+    def flat_stored(self) -> Rows:
+        """The rows as groups and buckets know them, as one line of words."""
+        return self.flat_rows if self.grouping is None else flat(self.grouping.rows)
+
+    @cached_property
     def flat_dead(self) -> Flags:
         """Which rows are removed; empty where none is."""
         return freeze(NO_FLAGS if self.dead is None else self.dead)
 
     @cached_property
     def flat_order(self) -> Places:
-        """Which row is stored where; empty for rows in order of insertion."""
+        """Which row each stored one is; empty where they lie in order of insertion."""
         return freeze(NO_PLACES if self.grouping is None else self.grouping.order)
 
     def only(self, picked: Ints) -> "Part":
@@ -72,18 +73,7 @@ class Part:
             dead[picked] = False if self.dead is None else self.dead[picked]
             return replace(self, dead=dead)
         living = picked if self.dead is None else picked[~self.dead[picked]]
-        return Part(self.take_rows(living), self.first, numbers=self.first + living)
-
-    def take_rows(self, picked: Ints | slice = slice(None)) -> Rows:
-        """Return some rows, all by default, in the order of numbers."""
-        if self.grouping is None:
-            return self.rows[picked]
-        places = self.grouping.places[picked]
-        if places.max(initial=0) >= len(self):
-            raise DamagedIndex(
-                "a grouping names rows that do not exist; compact the index again."
-            )
-        return self.rows[places]
+        return Part(self.rows[living], self.first, numbers=self.first + living)
 
     def number_keys(self, keys: Ints) -> Ints:
         """Put the rows' own numbers into keys, where they have some."""

@@ -5,7 +5,6 @@ radius, each query takes the way with the lowest estimated time: buckets, groups
 scan.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -13,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DamagedIndex, DataError, SettingError
+from fdch.errors import DataError, SettingError
 from fdch.index.search.buckets import Buckets, may_be_done, within_buckets
 from fdch.index.search.gallery import Found, Gallery, Part
 from fdch.index.search.groups import (
     QUERIES_PER_TASK,
-    Grouping,
     count_reached,
     group_rows,
     nearest_in_groups,
@@ -99,7 +97,7 @@ def within(
     threads = threads or usable_cores()
     radius = min(max(radius, -1), gallery.bits)
     if most is not None and not any(
-        _has_quick_lookup(part, len(queries), radius, threads, kernels)
+        _quick_buckets(part, len(queries), radius, threads, kernels)
         for part in gallery.parts
     ):
         return _nearest(gallery, queries, radius, most, threads, kernels)
@@ -208,26 +206,27 @@ def _sort_keys(keys: Keys, most: int | None, seen: int) -> Found:
     return Found(keys & NUMBER_MASK, (keys >> NUMBER_BITS).astype(np.uint16), seen)
 
 
-def _has_quick_lookup(
+def _quick_buckets(
     part: Part, queries: int, radius: int, threads: int, kernels: Any
-) -> bool:
-    """Return whether buckets may find all rows within a radius sooner than a scan."""
+) -> Buckets | None:
+    """Return a part's buckets where they may take less time than a scan."""
     if part.buckets is None or radius < 0 or not is_compiled(kernels):
-        return False
-    return may_be_done(part, part.buckets, radius, _scan_time(part, queries, threads))
+        return None
+    scan_time = _scan_time(part, queries, threads)
+    is_quick = may_be_done(part, part.buckets, radius, scan_time)
+    return part.buckets if is_quick else None
 
 
 def _within_any(
     part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
-    buckets, grouping = part.buckets, part.grouping
-    scan_time = _scan_time(part, len(queries), threads)
-    if buckets is not None and not may_be_done(part, buckets, radius, scan_time):
-        buckets = None
-    if radius < 0 or (buckets is None and grouping is None) or not is_compiled(kernels):
+    buckets = _quick_buckets(part, len(queries), radius, threads, kernels)
+    has_groups = part.grouping is not None and radius >= 0 and is_compiled(kernels)
+    if buckets is None and not has_groups:
         return within_part(part, bits, queries, radius, threads, kernels)
-    look_up = partial(_look_up, part, buckets, grouping, bits, radius, scan_time)
+    scan_time = _scan_time(part, len(queries), threads)
+    look_up = partial(_look_up, part, buckets, bits, radius, scan_time)
     if threads == 1 or len(queries) <= QUERIES_PER_TASK:
         found = look_up(queries)  # at once: a lookup takes microseconds
     else:
@@ -240,7 +239,7 @@ def _within_any(
         share([partial(work, *piece) for piece in pieces], threads)
     left = [query for query, keys in enumerate(found) if keys is None]
     if left:
-        scanned = _scan_stored(part, bits, queries[left], radius, threads, kernels)
+        scanned = within_part(part, bits, queries[left], radius, threads, kernels)
         for query, keys in zip(left, scanned, strict=True):
             found[query] = keys
     return cast("list[Keys]", found)
@@ -249,7 +248,6 @@ def _within_any(
 def _look_up(
     part: Part,
     buckets: Buckets | None,
-    grouping: Grouping | None,
     bits: int,
     radius: int,
     scan_time: int,
@@ -260,6 +258,7 @@ def _look_up(
     `scan_time` is what a scan spends on a query, in nanoseconds; `buckets` are the
     part's own where they may be quicker.
     """
+    grouping = part.grouping
     if buckets is None:
         found: list[Keys | None] = [None] * len(queries)
     else:
@@ -291,22 +290,3 @@ def _scan_time(part: Part, queries: int, threads: int) -> int:
     if threads == 1 or count == 0:
         return time
     return time // threads_for(count, part.rows.nbytes // count, queries, threads)
-
-
-def _scan_stored(
-    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
-) -> list[Keys]:
-    """Scan rows as they are stored, whatever order that is."""
-    if part.grouping is None:
-        return within_part(part, bits, queries, radius, threads, kernels)
-    stored = replace(part, first=0, dead=None, grouping=None, buckets=None)
-    collected = []
-    for keys in within_part(stored, bits, queries, radius, threads, kernels):
-        numbers = part.grouping.order[keys & NUMBER_MASK].astype(np.int64)
-        if numbers.max(initial=0) >= len(part):
-            raise DamagedIndex(
-                "a grouping names rows that do not exist; compact the index again."
-            )
-        moved = (keys >> NUMBER_BITS << NUMBER_BITS) | (numbers + part.first)
-        collected.append(moved if part.dead is None else moved[~part.dead[numbers]])
-    return collected

@@ -138,7 +138,7 @@ class _Scan:
     def __init__(self, part: Part, bits: int, queries: Rows, threads: int) -> None:
         self.words = row_shape(bits)
         self.first, self.dead, self.count = part.first, part.flat_dead, len(part)
-        self.rows = part.flat_rows if part.grouping is None else flat(part.take_rows())
+        self.rows = part.flat_rows
         self.flat_queries, self.queries = flat(queries), len(queries)
         code_bytes = self.rows.itemsize * len(self.words)
         self.threads = threads_for(self.count, code_bytes, self.queries, threads)

@@ -41,8 +41,7 @@ class OpenPart:
     rows: Rows  # its codes, in order of insertion
     numbers: NDArray[np.unsignedinteger] | None  # less the first's, where gaps are
     dead: NDArray[np.bool_] | None = None  # which of its rows were removed
-    grouped: Rows | None = None  # the codes again, as the grouping orders them
-    grouping: Grouping | None = None  # blocks with bounds
+    grouping: Grouping | None = None  # the codes again, in groups with bounds
     buckets: Buckets | None = None  # tables for small radii
     vectors: Vectors | None = None  # of its items, where the index has some
 
@@ -79,8 +78,7 @@ class OpenPart:
 
     def search_part(self, position: int) -> Part:
         """Return the part as the search takes it, its first row at a position."""
-        rows = self.rows if self.grouped is None else self.grouped
-        return Part(rows, position, self.dead, self.grouping, self.buckets)
+        return Part(self.rows, position, self.dead, self.grouping, self.buckets)
 
     def without(self, numbers: NDArray[np.int64]) -> "OpenPart":
         """Return the part with some items removed."""
@@ -118,14 +116,11 @@ def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
         for problem in file_problems(place.folder, small):
             raise DamagedIndex(str(problem))
         if GROUPING in record.sidecars:
-            arrays = _map_below(place, record, GROUPING, ["order", "places"])
-            grouped = arrays.pop("rows")
-            if grouped.shape != part.rows.shape or grouped.dtype != part.rows.dtype:
-                raise DamagedIndex(f"its rows are {grouped.dtype} {grouped.shape}.")
+            arrays = _map_below(place, record, GROUPING, "order")
             grouping = Grouping.from_arrays(arrays, place.bits, record.rows)
-            whole = replace(whole, grouped=grouped, grouping=grouping)
+            whole = replace(whole, grouping=grouping)
         if BUCKETS in record.sidecars:
-            arrays = _map_below(place, record, BUCKETS, ["places"])
+            arrays = _map_below(place, record, BUCKETS, "places")
             buckets = Buckets.from_arrays(arrays, place.bits, record.rows)
             whole = replace(whole, buckets=buckets)
     except (DamagedIndex, OSError, ValueError, TypeError, LookupError) as problem:
@@ -136,7 +131,7 @@ def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
 
 
 def _map_below(
-    place: Place, record: PartRecord, kind: str, names: list[str]
+    place: Place, record: PartRecord, kind: str, name: str
 ) -> dict[str, NDArray[Any]]:
     """Map a file for speed; let no forged number lead a compiled loop out of the rows.
 
@@ -144,9 +139,8 @@ def _map_below(
     through another, which is gone at the end.
     """
     path = part_file(place.folder, record.part, kind)
-    for name, values in map_arrays(path).items():
-        if name in names and values.max() >= record.rows:
-            raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
+    if map_arrays(path)[name].max() >= record.rows:
+        raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
     return map_arrays(path)
 
 

@@ -176,8 +176,7 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
     arrays: dict[str, dict[str, NDArray[Any]]] = {}
     grouping = Grouping.build(rows, place.bits)
     if grouping is not None:
-        rows = rows[grouping.order]
-        arrays[GROUPING] = {"rows": rows, **grouping.arrays()}
+        rows, arrays[GROUPING] = grouping.rows, grouping.arrays()
     buckets = Buckets.build(rows, place.bits)
     if buckets is not None:
         arrays[BUCKETS] = buckets.arrays()

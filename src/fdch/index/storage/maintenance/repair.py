@@ -329,7 +329,10 @@ class _Rebuilder:
         """Take codes from the grouping, which has them a second time."""
         with suppress(DamagedIndex, OSError, ValueError, TypeError, LookupError):
             arrays = map_arrays(part_file(self._folder, part.part, GROUPING))
-            return arrays["rows"][arrays["places"][low : low + count]].tobytes()
+            owners = arrays["order"]
+            found = np.flatnonzero((owners >= low) & (owners < low + count))
+            content: bytes = arrays["rows"][found[np.argsort(owners[found])]].tobytes()
+            return content
         return b""
 
     def _encode_again(self, numbers: list[int]) -> tuple[bytes, bytes]:
