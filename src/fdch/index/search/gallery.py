@@ -138,6 +138,16 @@ class Gallery:
             found |= inside
         return found
 
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes that say which rows can be found."""
+        return sum(
+            part.flat_dead.nbytes
+            if part.numbers is None
+            else part.numbers.nbytes + part.rows.nbytes
+            for part in self.parts
+        )
+
     def __len__(self) -> int:
         return sum(map(len, self.parts))
 

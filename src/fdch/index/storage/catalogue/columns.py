@@ -107,7 +107,7 @@ class ColumnLook(Column):
         """Count the cells that do not fit the column's type; return one of them."""
         select = f"SELECT {COUNT}, min({TEXT})"
         key, rows = ("misfits", self.number), self._rows(select, MISFIT[self.type], 1)
-        [(count, example)] = self.cache.get(key, lambda: list(rows), len)
+        [(count, example)] = self.cache.get(key, lambda: list(rows))
         return count, example or ""
 
     def facts(self, items: int) -> ColumnFacts | None:

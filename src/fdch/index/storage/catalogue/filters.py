@@ -54,7 +54,6 @@ def filter_gallery(view: View, where: Sequence[Condition]) -> Gallery:
     return view.snapshot.cache.get(
         ("gallery", *where),
         lambda: gallery.only(np.flatnonzero(fulfil_all(view, where))),
-        _bytes,
     )
 
 
@@ -64,14 +63,8 @@ def fulfil_all(view: View, where: Sequence[Condition]) -> Flags:
     types = view.snapshot.about.types
     for condition in where:
         check_condition(condition, types.get(condition.column, "text"))
-    flags = [
-        view.snapshot.cache.get(
-            ("flags", condition),
-            partial(_find, view, condition),
-            lambda flags: flags.nbytes,
-        )
-        for condition in where
-    ]
+    cache = view.snapshot.cache
+    flags = [cache.get(("flags", each), partial(_find, view, each)) for each in where]
     return np.logical_and.reduce(flags)
 
 
@@ -84,17 +77,7 @@ def note_conditions(view: View, where: Sequence[Condition]) -> tuple[str, ...]:
             notes.append(note_together(where))
         return tuple(dict.fromkeys(notes))
 
-    return view.snapshot.cache.get(("notes", *where), find, lambda _: 0)
-
-
-def _bytes(gallery: Gallery) -> int:
-    """Count the bytes that say which rows may be found."""
-    return sum(
-        part.flat_dead.nbytes
-        if part.numbers is None
-        else part.numbers.nbytes + part.rows.nbytes
-        for part in gallery.parts
-    )
+    return view.snapshot.cache.get(("notes", *where), find)
 
 
 def _look(view: View, condition: Condition) -> ColumnLook:
