@@ -288,11 +288,11 @@ class CodeStore(Protocol):
     def items(self, ids: Sequence[str]) -> list[Item | None]:
         """Return item records, None for an unknown id."""
 
-    def codes(self, ids: Sequence[str]) -> Codes:
-        """Return the codes of items; DataError names ids that are not there."""
-
     def fetch(self, ids: Sequence[str]) -> Known:
-        """Return items, codes and vectors as of one moment; all must be there."""
+        """Return items, codes and vectors as of one moment.
+
+        DataError names ids that are not there.
+        """
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Return ids and codes of at most so many items, drawn at random if it can."""

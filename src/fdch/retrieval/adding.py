@@ -255,7 +255,7 @@ def refuse_other_codes(store: CodeStore, ids: Sequence[str], codes: Codes) -> No
     there = [row for row, item in enumerate(items) if item is not None]
     if not there:
         return
-    known = store.codes([ids[row] for row in there])
+    known = store.fetch([ids[row] for row in there]).codes
     is_other = (known.packed != codes.packed[there]).any(axis=1)
     if is_other.any():
         raise DataError(_OTHER_ITEM.format(id=ids[there[is_other.argmax()]]))

@@ -20,7 +20,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, IndexFolderError, SettingError, StoreAway
 from fdch.index.column_types import read_types
 from fdch.index.milvus.address import Address
-from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
+from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
 from fdch.index.milvus.columns import Columns
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
 from fdch.index.milvus.model import ModelCollection, passing_folder
@@ -29,7 +29,6 @@ from fdch.index.milvus.schema import (
     ITEM_FIELDS,
     VECTOR,
     Description,
-    Row,
     make_rows,
     make_schema,
     read_item,
@@ -201,14 +200,18 @@ class MilvusStore:
         rows = self._collection.fetch(ids, ITEM_FIELDS, ITEM_IDS)
         return [read_item(rows[name]) if name in rows else None for name in ids]
 
-    def codes(self, ids: Sequence[str]) -> Codes:
-        """Return the codes of items; DataError names ids that are not there."""
-        return self._codes(self._fetch_all(ids, ["id", CODE]))
-
     def fetch(self, ids: Sequence[str]) -> Known:
         """Return items, codes, vectors, some hundred at a time as of one moment."""
         fields = [*ITEM_FIELDS, CODE, *([VECTOR] if self.vector_bytes else [])]
-        rows = self._fetch_all(ids, fields, ITEM_IDS)
+        known = self._collection.fetch(ids, fields, ITEM_IDS)
+        missing = [name for name in ids if name not in known]
+        if missing:
+            raise DataError(
+                f"{len(missing)} of {len(ids)} ids are not in index {self.name}, such "
+                f"as '{missing[0]}'. Check the spelling; searching by words shows the "
+                "ids of what is found."
+            )
+        rows = [known[name] for name in ids]
         written = [row.get(VECTOR, "") for row in rows]
         vectors = read_vectors(written, self.vector_bytes)
         return Known([read_item(row) for row in rows], self._codes(rows), vectors)
@@ -343,19 +346,6 @@ class MilvusStore:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)
         packed = np.frombuffer(joined, dtype=np.uint8)
         return Codes(packed.reshape(-1, (self.bits + 7) // 8), self.bits)
-
-    def _fetch_all(
-        self, ids: Sequence[str], fields: list[str], at_a_time: int = LOOKUP_IDS
-    ) -> list[Row]:
-        known = self._collection.fetch(ids, fields, at_a_time)
-        missing = [name for name in ids if name not in known]
-        if missing:
-            raise DataError(
-                f"{len(missing)} of {len(ids)} ids are not in index {self.name}, such "
-                f"as '{missing[0]}'. Check the spelling; searching by words shows the "
-                "ids of what is found."
-            )
-        return [known[name] for name in ids]
 
 
 def require_free(connection: Connection) -> None:

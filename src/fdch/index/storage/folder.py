@@ -147,16 +147,13 @@ class CodeFolder:
         with self._access.reading() as view:
             return find_items(view, ids)
 
-    def codes(self, ids: Sequence[str]) -> Codes:
-        """Return the codes of items; refuse ids that are not there."""
-        with self._access.reading() as view:
-            numbers = _require_numbers(view, ids)
-            return view.snapshot.codes(view.snapshot.positions(numbers))
-
     def fetch(self, ids: Sequence[str]) -> Known:
         """Return items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
-            return _read_known(view, _require_numbers(view, ids))
+            numbers = numbers_of(view, ids)
+            if gone := [id for id in ids if id not in numbers]:
+                raise unknown_ids(view, gone, len(ids))
+            return _read_known(view, np.array([numbers[id] for id in ids], np.int64))
 
     def search(
         self,
@@ -323,11 +320,3 @@ def _read_known(view: View, numbers: NDArray[np.int64]) -> Known:
     positions = snapshot.positions(numbers)
     codes, vectors = snapshot.codes(positions), snapshot.vectors(positions)
     return Known(items_of(view, numbers), codes, vectors)
-
-
-def _require_numbers(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
-    """Return the numbers of items; refuse ids that are not there."""
-    numbers = numbers_of(view, ids)
-    if gone := [id for id in ids if id not in numbers]:
-        raise unknown_ids(view, gone, len(ids))
-    return np.array([numbers[id] for id in ids], dtype=np.int64)

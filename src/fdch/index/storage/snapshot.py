@@ -82,11 +82,6 @@ class Snapshot:
         found = [part.item_numbers(part.living()) for part in self.parts]
         return np.concatenate([_NO_NUMBERS, *found])
 
-    def first_living(self, count: int) -> NDArray[np.int64]:
-        """Return the numbers of some items, the oldest, at most so many."""
-        some = (part.item_numbers(part.living()[:count]) for part in self.parts)
-        return next((numbers for numbers in some if len(numbers)), _NO_NUMBERS)
-
     def draw(self, count: int, seed: int) -> NDArray[np.int64]:
         """Draw at most so many numbers of items at random, not looking at all."""
         rng, rows = np.random.default_rng(seed), int(self.starts[-1])
