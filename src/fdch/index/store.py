@@ -347,7 +347,7 @@ class CodeStore(Protocol):
         """Return a folder with the model's files; DamagedIndex if there are none."""
 
     def describe(self) -> dict[str, object]:
-        """Return items, bytes, parts and the like; plain values for JSON."""
+        """Return items, bits, model, then bytes and the like; plain values for JSON."""
 
     def close(self) -> None:
         """Close files or connections."""

@@ -17,7 +17,7 @@ from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration.model import Calibration
 from fdch.index.column_types import find_types, require_typed_columns
 from fdch.index.decimal_commas import read_decimal_commas
-from fdch.index.opening import create_store, open_store, require_folder, store_info
+from fdch.index.opening import create_store, open_store, require_folder
 from fdch.index.store import (
     CodeStore,
     ColumnType,
@@ -322,7 +322,7 @@ class Index:
 
     def info(self) -> dict[str, object]:
         """Return what 'fdch index info' prints, as plain values."""
-        return store_info(self.store)
+        return self.store.describe()
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""

@@ -303,15 +303,15 @@ class MilvusStore:
 
     def describe(self) -> dict[str, object]:
         """Return what there is; plain values for JSON."""
-        address = self._connection.address
+        address, items = self._connection.address, len(self)
         return {
+            "items": items,
+            "bits": self.bits,
+            "model": self.model,
             "store": "milvus",
             "url": str(address),
-            "items": len(self),
-            "bits": self.bits,
             "vector_bytes": self.vector_bytes,
-            "model": self.model,
-            "bytes": len(self) * ((self.bits + 7) // 8 + self.vector_bytes),
+            "bytes": items * ((self.bits + 7) // 8 + self.vector_bytes),
             "index": INDEX_TYPE,
             "consistency": address.consistency,
             "server": self._connection.call("get_server_version"),

@@ -33,7 +33,7 @@ from fdch.index.storage.catalogue.identities import (
 from fdch.index.storage.catalogue.items import to_row
 from fdch.index.storage.catalogue.word_table import has_words
 from fdch.index.storage.catalogue.words import find_forms, join_words
-from fdch.index.storage.creating import WriteModel, create_folder
+from fdch.index.storage.creating import WriteModel, create_folder, free_place
 from fdch.index.storage.duplicates import near_groups
 from fdch.index.storage.files.checking import file_problems
 from fdch.index.storage.files.layout import MODEL
@@ -102,6 +102,11 @@ class CodeFolder:
     def open(cls, path: str | Path, writable: bool = False) -> Self:
         """Open an index, to be changed where it is writable; only one at a time can."""
         return cls(Access(Path(path), writable=writable))
+
+    @staticmethod
+    def require_free(path: str | Path) -> None:
+        """Refuse a place where `create` could not make an index."""
+        free_place(Path(path))
 
     def __len__(self) -> int:
         with self._access.reading() as view:
@@ -214,6 +219,7 @@ class CodeFolder:
             return {
                 "items": view.items,
                 "bits": self.bits,
+                "model": self.model,
                 "vector_bytes": self.vector_bytes,
                 "removed": int(snapshot.starts[-1]) - view.items,
                 "parts": len(snapshot.parts),
@@ -221,7 +227,6 @@ class CodeFolder:
                 "bytes": size,
                 "columns": list(number_columns(view)),
                 "commit": snapshot.state.counts.commit,
-                "model": self.model,
                 "facts": self.facts,
             }
 
