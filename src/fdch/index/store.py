@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -246,21 +246,11 @@ class Added:
 class CodeStore(Protocol):
     """Codes under ids. `add` and `remove` return when the change is on disk."""
 
-    @property
-    def name(self) -> str:
-        """What it was opened by: a folder's path, or a server's address."""
-
-    @property
-    def bits(self) -> int:
-        """Length of the codes."""
-
-    @property
-    def model(self) -> str:
-        """Fingerprint of the model that makes the codes."""
-
-    @property
-    def vector_bytes(self) -> int:
-        """Bytes of each item's vector; 0 where the store has none."""
+    name: str  # what it was opened by: a folder's path, or a server's address
+    bits: int  # length of the codes
+    model: str  # fingerprint of the model that makes the codes
+    vector_bytes: int  # of each item's vector; 0 where the store has none
+    keeps_types: bool = True  # whether `set_types` can change types that are there
 
     def words_obstacle(self) -> str:
         """Say why items cannot be found by the words of their texts, "" if they can."""
@@ -270,6 +260,7 @@ class CodeStore(Protocol):
 
         None has where there is a `words_obstacle`.
         """
+        return [False] * len(words)
 
     def __len__(self) -> int:
         """Count the items."""
@@ -336,10 +327,6 @@ class CodeStore(Protocol):
     def types(self) -> dict[str, ColumnType]:
         """Return how the cells of each column are compared."""
 
-    @property
-    def keeps_types(self) -> bool:
-        """Whether `set_types` can change types of an index that is there."""
-
     def set_types(self, types: Mapping[str, ColumnType]) -> None:
         """Choose how the cells of some columns are compared, and keep that."""
 
@@ -351,6 +338,12 @@ class CodeStore(Protocol):
 
     def close(self) -> None:
         """Close files or connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
 
 
 def choose_kinds(

@@ -41,6 +41,7 @@ from fdch.index.store import (
     Added,
     Answer,
     Choose,
+    CodeStore,
     ColumnFacts,
     ColumnType,
     Condition,
@@ -62,12 +63,14 @@ ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
 UNCOUNTED = "a Milvus server does not count items by value."
 
 
-class MilvusStore:
+class MilvusStore(CodeStore):
     """Codes under ids on a server; made by `create` and `open`.
 
     A search sees every `add` and `remove` that this store has acknowledged, and
     everything that anyone had acknowledged when it was opened.
     """
+
+    keeps_types = False  # a collection's description cannot change
 
     def __init__(self, connection: Connection, described: Description) -> None:
         self._connection, self._described = connection, described
@@ -249,11 +252,6 @@ class MilvusStore:
         """Say what is odd about conditions, such as a value that no item has."""
         return self._columns.notes(where)
 
-    @property
-    def keeps_types(self) -> bool:
-        """Whether the types of columns can be changed: a description cannot."""
-        return False
-
     def types(self) -> dict[str, ColumnType]:
         """Return the types given at creation, and those found in some items."""
         return self._columns.types()
@@ -297,10 +295,6 @@ class MilvusStore:
         """Say that a server keeps texts, but not their words."""
         return "a Milvus server keeps texts, but no index of their words"
 
-    def holds_words(self, words: Sequence[str]) -> list[bool]:
-        """Return that no text is known to have a word."""
-        return [False] * len(words)
-
     def describe(self) -> dict[str, object]:
         """Return what there is; plain values for JSON."""
         address, items = self._connection.address, len(self)
@@ -335,12 +329,6 @@ class MilvusStore:
         self._connection.close()
         self._forget_model()
         self._model_folder = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
 
     def _codes(self, rows: Iterable[Mapping[str, Any]]) -> Codes:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)

@@ -44,6 +44,7 @@ from fdch.index.store import (
     Added,
     Answer,
     Choose,
+    CodeStore,
     ColumnType,
     Condition,
     Contents,
@@ -59,7 +60,7 @@ from fdch.index.store import (
 from fdch.progress import Progress, silent
 
 
-class CodeFolder:
+class CodeFolder(CodeStore):
     """Codes under ids in a folder. Threads may share one.
 
     >>> import tempfile
@@ -253,11 +254,6 @@ class CodeFolder:
         with self._access.reading() as view:
             return note_conditions(view, where)
 
-    @property
-    def keeps_types(self) -> bool:
-        """Whether the types of columns can be changed."""
-        return True
-
     def types(self) -> dict[str, ColumnType]:
         """Return how the cells of each column are compared."""
         with self._access.reading() as view:
@@ -312,12 +308,6 @@ class CodeFolder:
     def close(self) -> None:
         """Let go of the files."""
         self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _read_known(view: View, numbers: NDArray[np.int64]) -> Known:
