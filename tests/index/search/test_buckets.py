@@ -20,7 +20,7 @@ from fdch.index.search.buckets import (
 from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.groups import group_rows
 from fdch.index.search.lookup import within
-from fdch.index.search.rows import flat, row_words
+from fdch.index.search.rows import row_words
 from fdch.index.search.scan import load_kernels
 
 LONG = 10**12  # nanoseconds
@@ -65,8 +65,7 @@ def bucketed_parts(draw):
 def test_buckets_hold_all_within_a_radius(parts, radius):
     part, plain, queries, bits = parts
     truth = within(Gallery(bits, (plain,)), queries, radius, engine="numpy")
-    line = flat(row_words(queries))
-    found = within_buckets(part, part.buckets, bits, line, radius, LONG)
+    found = within_buckets(part, part.buckets, row_words(queries), radius, LONG)
     for keys, some in zip(found, truth, strict=True):
         assert keys is not None
         expected = (some.distances.astype(np.int64) << 48) | some.numbers
@@ -109,8 +108,7 @@ def test_only_queries_with_many_results_are_looked_up_again(bits, monkeypatch):
     rows = row_words(several[[0, 1, 2, 3, *[4] * 300]])
     part = Part(rows, 0, buckets=Buckets.build(rows, bits))
     assert part.buckets is not None
-    line = flat(row_words(several))
-    found = within_buckets(part, part.buckets, bits, line, 1, LONG)
+    found = within_buckets(part, part.buckets, row_words(several), 1, LONG)
     numbers = [np.sort(keys).tolist() for keys in found if keys is not None]
     assert numbers == [[0], [1], [2], [3], list(range(4, 304))]  # at distance 0
 
@@ -120,9 +118,9 @@ def test_a_lookup_that_takes_too_long_is_skipped():
     rows = row_words(codes)
     buckets = Buckets.build(rows, 64)
     assert buckets is not None
-    part, line = Part(rows, 0, None, None, buckets), flat(rows[:2])
-    assert within_buckets(part, buckets, 64, line, 2, 0) == [None, None]
-    assert within_buckets(part, buckets, 64, line, 30, 0) == [None, None]
+    part = Part(rows, 0, None, None, buckets)
+    assert within_buckets(part, buckets, rows[:2], 2, 0) == [None, None]
+    assert within_buckets(part, buckets, rows[:2], 30, 0) == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -225,6 +223,6 @@ class TestKept:
         rows = np.arange(500, dtype=np.uint64)
         read = Buckets.from_arrays(arrays, 64, 500)
         part = Part(rows, 0, None, None, read)
-        [keys] = within_buckets(part, read, 64, flat(rows[:1]), 2, LONG)
+        [keys] = within_buckets(part, read, rows[:1], 2, LONG)
         assert keys is not None
         return sorted(keys.tolist())

@@ -119,7 +119,8 @@ def test_rows_of_rings_within_reach_are_counted(radius):
         far = query.bit_count()
         expected = sum(abs(far - ring) <= radius for ring in set_bits)
         queries = np.array([query], dtype=np.uint64)
-        assert count_reached(grouping, 64, queries, radius).tolist() == [expected]
+        reached = count_reached(Part(rows, 0), grouping, queries, radius)
+        assert reached.tolist() == [expected]
 
 
 def test_random_codes_are_not_grouped():

@@ -47,6 +47,11 @@ class Part:
     numbers: Ints | None = None  # of the rows, rising, where they do not just follow
 
     @cached_property
+    def words(self) -> tuple[int, ...]:
+        """A zero for each word of a row: kernels are compiled for its length."""
+        return (0,) * (1 if self.rows.ndim == 1 else self.rows.shape[1])
+
+    @cached_property
     def flat_rows(self) -> Rows:
         """The rows as one line of words."""
         return flat(self.rows)

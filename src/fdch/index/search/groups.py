@@ -170,14 +170,13 @@ def compared_share(
     """Measure on some queries the share of rows that a search compares."""
     part = Part(rows, 0, None, grouping)
     limits = np.full(len(queries), bits + 1, dtype=np.int64)
-    _, compared = nearest_in_groups(part, grouping, bits, queries, limits, k, 1)
+    _, compared = nearest_in_groups(part, grouping, queries, limits, k, 1)
     return float(np.mean(compared)) / len(rows)
 
 
 def nearest_in_groups(
     part: Part,
     grouping: Grouping,
-    bits: int,
     queries: Rows,
     limits: Ints,
     k: int,
@@ -190,7 +189,7 @@ def nearest_in_groups(
         compared with each query.
     """
     kernels = load_kernels("group")
-    count, words, line = len(queries), row_shape(bits), flat(queries)
+    count, words, line = len(queries), part.words, flat(queries)
     found = np.full((count, k), NOTHING, dtype=np.int64)
     compared = np.zeros(count, dtype=np.int64)
 
@@ -208,11 +207,11 @@ def nearest_in_groups(
 
 
 def within_groups(
-    part: Part, grouping: Grouping, bits: int, queries: Rows, radius: int
+    part: Part, grouping: Grouping, queries: Rows, radius: int
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
     kernels = load_kernels("group")
-    words, line = row_shape(bits), flat(queries)
+    words, line = part.words, flat(queries)
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
         kernels.within_groups(
@@ -224,10 +223,10 @@ def within_groups(
     return cast("list[Keys]", search_with_room(work, 0, len(queries)))
 
 
-def count_reached(grouping: Grouping, bits: int, queries: Rows, radius: int) -> Ints:
+def count_reached(part: Part, grouping: Grouping, queries: Rows, radius: int) -> Ints:
     """Count the rows that a radius search in groups would compare with each query."""
     reached = np.empty(len(queries), dtype=np.int64)
     load_kernels("group").count_reached(
-        row_shape(bits), grouping.bounds, flat(queries), radius + 1, reached
+        part.words, grouping.bounds, flat(queries), radius + 1, reached
     )
     return reached

@@ -27,7 +27,6 @@ from fdch.index.search.rows import (
     NUMBER_BITS,
     NUMBER_MASK,
     Rows,
-    flat,
     freeze,
     row_length,
     row_type,
@@ -106,8 +105,7 @@ def within(
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
         in_parts = [
-            _within_any(part, gallery.bits, some, radius, threads, kernels)
-            for part in gallery.parts
+            _within_any(part, some, radius, threads, kernels) for part in gallery.parts
         ]
         if len(in_parts) == 1:  # buckets take microseconds, so that a copy would count
             found += [_sort_keys(keys, most, seen) for keys in in_parts[0]]
@@ -135,9 +133,9 @@ def warm(bits: int) -> None:
         )
         parts += [Part(rows, 4, dead, grouping), Part(rows, 6, dead, grouping, buckets)]
         # So few rows would be scanned rather than looked up.
-        count_reached(grouping, bits, rows, 0)
-        within_groups(parts[-1], grouping, bits, rows, 0)
-        within_buckets(parts[-1], buckets, bits, flat(rows), 0, 1 << 40)
+        count_reached(parts[-1], grouping, rows, 0)
+        within_groups(parts[-1], grouping, rows, 0)
+        within_buckets(parts[-1], buckets, rows, 0, 1 << 40)
     gallery = Gallery(bits, tuple(parts))
     nearest(gallery, codes, 1)
     within(gallery, codes, 0)
@@ -177,16 +175,16 @@ def _nearest_keys(
     gallery: Gallery, queries: Rows, radius: int, k: int, threads: int, kernels: Any
 ) -> Keys:
     """Search part after part; what was found so far limits what may still come."""
-    bits, limits = gallery.bits, np.empty(len(queries), dtype=np.int64)
+    limits = np.empty(len(queries), dtype=np.int64)
     limits.fill(radius + 1)
     held: Keys | None = None
     for part in gallery.parts:
         if part.grouping is not None and is_compiled(kernels):
             keys, _ = nearest_in_groups(
-                part, part.grouping, bits, queries, limits, k, threads
+                part, part.grouping, queries, limits, k, threads
             )
         else:
-            keys = nearest_in_part(part, bits, queries, limits, k, threads, kernels)
+            keys = nearest_in_part(part, queries, limits, k, threads, kernels)
         if held is not None:
             keys = np.sort(np.concatenate([held, keys], 1), axis=1)[:, :k]
         held = keys
@@ -218,15 +216,15 @@ def _quick_buckets(
 
 
 def _within_any(
-    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
+    part: Part, queries: Rows, radius: int, threads: int, kernels: Any
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
     buckets = _quick_buckets(part, len(queries), radius, threads, kernels)
     has_groups = part.grouping is not None and radius >= 0 and is_compiled(kernels)
     if buckets is None and not has_groups:
-        return within_part(part, bits, queries, radius, threads, kernels)
+        return within_part(part, queries, radius, threads, kernels)
     scan_time = _scan_time(part, len(queries), threads)
-    look_up = partial(_look_up, part, buckets, bits, radius, scan_time)
+    look_up = partial(_look_up, part, buckets, radius, scan_time)
     if threads == 1 or len(queries) <= QUERIES_PER_TASK:
         found = look_up(queries)  # at once: a lookup takes microseconds
     else:
@@ -239,19 +237,14 @@ def _within_any(
         share([partial(work, *piece) for piece in pieces], threads)
     left = [query for query, keys in enumerate(found) if keys is None]
     if left:
-        scanned = within_part(part, bits, queries[left], radius, threads, kernels)
+        scanned = within_part(part, queries[left], radius, threads, kernels)
         for query, keys in zip(left, scanned, strict=True):
             found[query] = keys
     return cast("list[Keys]", found)
 
 
 def _look_up(
-    part: Part,
-    buckets: Buckets | None,
-    bits: int,
-    radius: int,
-    scan_time: int,
-    queries: Rows,
+    part: Part, buckets: Buckets | None, radius: int, scan_time: int, queries: Rows
 ) -> list[Keys | None]:
     """Find by buckets or groups what is sooner found so; None for the scan's queries.
 
@@ -263,23 +256,21 @@ def _look_up(
         found: list[Keys | None] = [None] * len(queries)
     else:
         max_time = scan_time if grouping is None else min(scan_time, QUICK_TIME)
-        found = within_buckets(part, buckets, bits, flat(queries), radius, max_time)
+        found = within_buckets(part, buckets, queries, radius, max_time)
     if grouping is None:
         return found
     left = [query for query, keys in enumerate(found) if keys is None]
     if not left:
         return found
-    reached = count_reached(grouping, bits, queries[left], radius)
+    reached = count_reached(part, grouping, queries[left], radius)
     times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
     for query, time in zip(left, times.tolist(), strict=True):
         one = queries[query : query + 1]
         if buckets is not None:
             max_time = min(scan_time, time)
-            [found[query]] = within_buckets(
-                part, buckets, bits, flat(one), radius, max_time
-            )
+            [found[query]] = within_buckets(part, buckets, one, radius, max_time)
         if found[query] is None and time < scan_time:
-            [found[query]] = within_groups(part, grouping, bits, one, radius)
+            [found[query]] = within_groups(part, grouping, one, radius)
     return found
 
 
