@@ -10,7 +10,6 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -104,24 +103,24 @@ class MilvusStore(CodeStore):
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
-        made = Description(
-            bits=bits,
-            model="",
-            facts=dict(facts or {}),
-            generation=secrets.token_hex(8),
-            vector_bytes=vector_bytes,
-            types=dict(types or {}),
-        )
         with closing(Connection(Address.parse(url))) as connection:
             require_free(connection)
             codes, models = Collection(connection), ModelCollection(connection)
-            if isinstance(model, str):
-                made = replace(made, model=model)
-            else:
+            generation, size, digest = secrets.token_hex(8), 0, ""
+            if not isinstance(model, str):
                 with passing_folder() as folder:
-                    name = model(folder)
-                    size, digest = models.save(made.generation, folder)
-                made = replace(made, model=name, model_bytes=size, model_digest=digest)
+                    model = model(folder)
+                    size, digest = models.save(generation, folder)
+            made = Description(
+                bits=bits,
+                model=model,
+                facts=dict(facts or {}),
+                generation=generation,
+                vector_bytes=vector_bytes,
+                types=dict(types or {}),
+                model_bytes=size,
+                model_digest=digest,
+            )
             try:
                 # Refused where another was made meanwhile, whose description differs.
                 shards = connection.address.shards
@@ -129,10 +128,10 @@ class MilvusStore(CodeStore):
             except StoreAway:
                 raise
             except IndexFolderError:
-                models.forget(made.generation)
+                models.forget(generation)
                 require_free(connection)
                 raise
-            models.forget(made.generation, "!=")
+            models.forget(generation, "!=")
         return cls.open(url)
 
     @classmethod
