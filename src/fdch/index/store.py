@@ -201,20 +201,6 @@ class Answer:
     shares: NDArray[np.float64] | None = None
     words: Mapping[str, str] = field(default_factory=dict)
 
-    def take(self, places: NDArray[np.intp]) -> "Answer":
-        """Return some of the items found, in another order."""
-        items, vectors = self.items, self.vectors
-        return Answer(
-            tuple(self.ids[place] for place in places),
-            self.distances[places],
-            self.codes.take(places),
-            self.scanned,
-            None if items is None else tuple(items[place] for place in places),
-            None if vectors is None else vectors[places],
-            None if self.shares is None else self.shares[places],
-            self.words,
-        )
-
 
 class Known(NamedTuple):
     """Items with their codes and vectors, as of one moment."""

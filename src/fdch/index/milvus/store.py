@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -281,14 +282,13 @@ class MilvusStore(CodeStore):
         found = search.find(queries, k, radius)
         if where and not any(found):
             self._columns.require(where)
-        scanned = len(self)
-        answers = [answer(hits, self.bits, scanned, width) for hits in found]
-        if choose is None:
-            return answers
-        return [
-            each.take(choose(row, each.distances, each.codes, each.vectors, None))
-            for row, each in enumerate(answers)
-        ]
+        finish = partial(answer, bits=self.bits, scanned=len(self), vector_bytes=width)
+        answers = [finish(hits) for hits in found]
+        for row, (hits, each) in enumerate(zip(found, answers, strict=True)):
+            if choose is not None:
+                places = choose(row, each.distances, each.codes, each.vectors, None)
+                answers[row] = finish([hits[place] for place in places])
+        return answers
 
     def words_obstacle(self) -> str:
         """Say that a server keeps texts, but not their words."""
