@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from fdch.index.condition_notes import nearest, note_conditions, note_together
+from fdch.index.condition_notes import nearest, note_conditions
 from fdch.index.store import ColumnType, Condition
 
 
@@ -105,11 +105,6 @@ def test_a_range_reports_what_it_leaves_out(type, column, is_empty, expected):
 def test_texts_compared_with_a_text_are_as_expected():
     look = Column(is_there=True)
     assert note_conditions([Condition("x", "<", ("b",))], lambda _: look) == []
-
-
-def test_conditions_are_counted():
-    some = Condition("x", "=", ("1",)), Condition("y", "=", ("2",))
-    assert note_together(some) == "no item fulfils all 2 conditions together."
 
 
 def test_the_nearest_text_is_the_same_but_for_capitals_or_close():

@@ -108,11 +108,6 @@ def _note_range(condition: Condition, look: Look) -> Iterable[str]:
         )
 
 
-def note_together(conditions: Sequence[Condition]) -> str:
-    """Say that conditions exclude one another."""
-    return f"no item fulfils all {len(conditions)} conditions together."
-
-
 def nearest(text: str, known: Iterable[str]) -> str | None:
     """Return the known text nearest to one, capitals and accents aside first."""
     values = list(known)[: 3 * MAX_VALUES]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
-from fdch.index.search.gallery import Gallery
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.rows import row_codes, row_length, row_type
 from fdch.index.storage.cache import Cache
 from fdch.index.storage.catalogue.tables import State, kept_records
@@ -55,7 +55,7 @@ class Snapshot:
     def gallery(self) -> Gallery:
         """Return all rows as the search takes them, under their positions."""
         parts = [
-            part.search_part(int(start))
+            Part(part.rows, int(start), part.dead, part.grouping, part.buckets)
             for part, start in zip(self.parts, self.starts, strict=False)
         ]
         return Gallery(self.place.bits, tuple(parts))

@@ -78,7 +78,9 @@ def count_facets(
         if column is None:
             uncounted[name] = f"it has more than {MAX_VALUES:,} values."
         elif len(column.values):
-            is_allowed = allow(other_conditions(where, name))
+            # conditions on a column itself rule out none of its values
+            others = (one for one in where if name == LABEL or one.column != name)
+            is_allowed = allow(tuple(others))
             counted[name] = column.count_values(is_allowed, most)
     every = allow(tuple(where))
     items = view.items if every is None else int(every.sum())
@@ -117,8 +119,3 @@ def _read_column(view: View, number: int) -> Column | None:
         ends[-1] = end
     positions = view.snapshot.positions(join_numbers(lists))
     return Column(values, np.array(ends, dtype=np.int64), positions)
-
-
-def other_conditions(where: Sequence[Condition], column: str) -> tuple[Condition, ...]:
-    """Return the conditions that rule out values of a column; labels rule out all."""
-    return tuple(each for each in where if column == LABEL or each.column != column)

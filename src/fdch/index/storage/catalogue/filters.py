@@ -70,7 +70,7 @@ def note_conditions(view: View, where: Sequence[Condition]) -> tuple[str, ...]:
         is_empty = not fulfil_all(view, where).any()
         notes = condition_notes.note_conditions(where, partial(_look_at, view))
         if is_empty and len(where) > 1 and not notes:
-            notes.append(condition_notes.note_together(where))
+            notes.append(f"no item fulfils all {len(where)} conditions together.")
         return tuple(notes)
 
     return view.snapshot.cache.get(("notes", *where), find)

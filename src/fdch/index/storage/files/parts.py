@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
-from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.files.checking import file_problems, sidecar_rows
@@ -75,10 +74,6 @@ class OpenPart:
     def is_compacted(self) -> bool:
         """Return whether the part has what makes searching it faster."""
         return self.grouping is not None or self.buckets is not None
-
-    def search_part(self, position: int) -> Part:
-        """Return the part as the search takes it, its first row at a position."""
-        return Part(self.rows, position, self.dead, self.grouping, self.buckets)
 
     def without(self, numbers: NDArray[np.int64]) -> "OpenPart":
         """Return the part with some items removed."""
