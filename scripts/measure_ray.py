@@ -38,7 +38,7 @@ def main(run: str, data: str, folder: str, cache: str = "") -> None:
     local = os.environ | {"FDCH_CACHE": cache or str(place / "local-cache")}
     alone = measure(run, data, place / "local.index", local)
     with Index.open(place / "ray.index") as one, Index.open(place / "local.index") as a:
-        is_equal = one.store.codes(ids) == a.store.codes(ids)
+        is_equal = one.store.fetch(ids).codes == a.store.fetch(ids).codes
         is_equal = is_equal and len(one) == len(a) == len(ids)
         figures = {
             "pairs": len(ids),

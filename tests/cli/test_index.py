@@ -218,7 +218,7 @@ def test_codes_of_a_file_are_added_if_the_model_made_them(
     with Index.open(filled) as index:
         method = open_run(on_scenes.run).method
         scene = PairedSet.read("scenes:61")[[60]]
-        assert index.store.codes(["scene60"]) == method.encode_pairs(scene)
+        assert index.store.fetch(["scene60"]).codes == method.encode_pairs(scene)
     others = tmp_path / "others.npz"
     fdch("encode", on_features.run, on_features.data, "--out", others)
     refused = fdch("index", "add", filled, others)

@@ -272,7 +272,7 @@ def _remove_and_replace(index, searcher, scenes):
     item = index.store.items([ids[0]])[0]
     assert item is not None
     assert item.text == scenes.pairs.texts.values[8]
-    assert index.store.codes(ids.tolist()) == unified(scenes)[[8]]
+    assert index.store.fetch(ids.tolist()).codes == unified(scenes)[[8]]
 
 
 def test_halves_have_codes_of_their_own_until_they_meet(place, scenes):
@@ -281,11 +281,11 @@ def test_halves_have_codes_of_their_own_until_they_meet(place, scenes):
         added = index.add(only(scenes.pairs, 0, image=False))
         assert (added.new, added.joined) == (1, 0)
         name = str(scenes.pairs.ids[0])
-        assert index.store.codes([name]) == codes.text[[0]]
+        assert index.store.fetch([name]).codes == codes.text[[0]]
         none = scenes.pairs.labels[[0]] * 0
         second = index.add(only(scenes.pairs, 0, text=False, labels=none, columns={}))
         assert (second.new, second.replaced, second.joined) == (0, 1, 1)
-        assert index.store.codes([name]) == unified(scenes)[[0]]
+        assert index.store.fetch([name]).codes == unified(scenes)[[0]]
         item = index.store.items([name])[0]
         assert item is not None
         assert (item.kind, item.text) == ("pair", scenes.pairs.texts.values[0])
@@ -293,7 +293,7 @@ def test_halves_have_codes_of_their_own_until_they_meet(place, scenes):
         assert item.labels
         assert item.columns["scene"] == scenes.pairs.columns["scene"][0]
         index.add(only(scenes.pairs, 1, text=False))
-        assert index.store.codes([str(scenes.pairs.ids[1])]) == codes.image[[1]]
+        assert index.store.fetch([str(scenes.pairs.ids[1])]).codes == codes.image[[1]]
         kinds = [
             item.kind
             for item in index.store.items(scenes.pairs.ids[:2].tolist())
@@ -349,7 +349,7 @@ def test_no_half_takes_the_place_of_a_pair_whose_picture_is_gone(
     with Index.create(place, scenes.run) as index:
         index.add(first)
         index.add(pathless)
-        before = index.store.items(ids[:2]), index.store.codes(ids[:2])
+        before = index.store.items(ids[:2]), index.store.fetch(ids[:2]).codes
         moved.unlink()
         texts = replace(scenes.pairs[:3], images=PictureFiles([None] * 3))
         for row, words in ((0, "no such file"), (1, "cannot be read again")):
@@ -359,7 +359,7 @@ def test_no_half_takes_the_place_of_a_pair_whose_picture_is_gone(
         added = index.add(texts, broken="skip")
         assert (added.new, added.replaced) == (1, 0)
         assert {row.name for row in added.skipped} == set(ids[:2])
-        assert (index.store.items(ids[:2]), index.store.codes(ids[:2])) == before
+        assert (index.store.items(ids[:2]), index.store.fetch(ids[:2]).codes) == before
         index.remove(ids[:1])
         index.add(texts[[0]])
         item = index.store.items(ids[:1])[0]
@@ -496,7 +496,7 @@ def test_one_text_is_not_taken_for_its_letters(searcher):
     index = searcher.index
     with pytest.raises(DataError, match="several ids"):
         index.remove("scene3")
-    codes = index.store.codes(["scene1", "scene2"])
+    codes = index.store.fetch(["scene1", "scene2"]).codes
     with pytest.raises(DataError, match="several ids"):
         index.add_codes("ab", codes, model=index.fingerprint)
 

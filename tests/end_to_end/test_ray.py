@@ -90,7 +90,7 @@ def test_a_killed_worker_costs_no_id_and_changes_no_code(cluster, scenes, shard,
     ids = scenes.pairs.ids.tolist()
     expected = encode_pairs(scenes.run.method, scenes.pairs).unified
     with Index.open(place) as index:
-        assert index.store.codes(ids) == expected
+        assert index.store.fetch(ids).codes == expected
         [item] = index.items(ids[:1])
         assert item is not None
         assert item.text == scenes.pairs.texts.text(0)
@@ -132,7 +132,7 @@ def test_a_manifest_gives_every_id_once(cluster, scenes, with_vectors, tmp_path)
     with Index.open(made) as index:
         assert None not in index.items(ids)
         expected = encode_pairs(with_vectors.method, scenes.pairs).unified
-        assert index.store.codes(ids) == expected
+        assert index.store.fetch(ids).codes == expected
 
 
 def write_parquet(path, scenes):
@@ -162,7 +162,7 @@ def test_pictures_in_parquet_reach_the_workers(cluster, scenes, place, tmp_path)
     ids = scenes.pairs.ids.tolist()
     expected = encode_pairs(scenes.run.method, scenes.pairs).unified
     with Index.open(place) as index:
-        assert index.store.codes(ids) == expected
+        assert index.store.fetch(ids).codes == expected
 
 
 def test_the_same_command_after_a_kill_adds_no_item_twice(

@@ -347,7 +347,7 @@ def open_index(path: Path) -> None:
     with translate_os_errors(path):  # as its callers do
         rebuild_catalogue(path)
     with CodeFolder.open(path) as opened:
-        codes = opened.codes(["1"]) if opened.items(["1"])[0] else None
+        codes = opened.fetch(["1"]).codes if opened.items(["1"])[0] else None
         if isinstance(codes, Codes):
             opened.search(codes, 3, where=[Condition("price", "<", ("2",))])
         opened.describe()

@@ -9,7 +9,6 @@ from tests.index.store_samples import random_codes, sample_items
 from fdch.errors import DataError, ModelMismatch, SettingError
 from fdch.index import store
 from fdch.index.store import (
-    Answer,
     ColumnFacts,
     Facets,
     check_items,
@@ -100,31 +99,6 @@ def test_what_a_store_gives_cannot_be_changed(kind):
     assert isinstance(kind, type)
     with pytest.raises(FrozenInstanceError):
         setattr(object.__new__(kind), fields(kind)[0].name, None)
-
-
-@pytest.mark.parametrize("is_full", [False, True])
-def test_an_answer_is_taken_in_another_order(is_full):
-    codes, items = random_codes(3), sample_items(3)
-    answer = Answer(
-        ("a", "b", "c"),
-        np.array([1, 2, 3], np.uint16),
-        codes,
-        scanned=9,
-        items=tuple(items) if is_full else None,
-        vectors=np.array([[1], [2], [3]], np.int8) if is_full else None,
-        shares=np.array([0.1, 0.2, 0.3]) if is_full else None,
-        words={"dog": "dog"},
-    )
-    found = answer.take(np.array([2, 0]))
-    assert (found.ids, found.distances.tolist()) == (("c", "a"), [3, 1])
-    assert found.codes == codes[[2, 0]]
-    assert (found.scanned, found.words) == (9, {"dog": "dog"})
-    if not is_full:
-        assert found.items is None and found.vectors is None and found.shares is None
-        return
-    assert found.items == (items[2], items[0])
-    assert found.vectors is not None and found.vectors.tolist() == [[3], [1]]
-    assert found.shares is not None and found.shares.tolist() == [0.3, 0.1]
 
 
 def test_facts_and_facets_become_plain_values():

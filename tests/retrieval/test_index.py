@@ -50,7 +50,7 @@ def index(method, pairs, tmp_path):
 
 def test_without_unified_codes_pairs_have_those_of_their_pictures(index, method, pairs):
     ids = pairs.ids.tolist()
-    assert index.store.codes(ids) == method.encode_images(pairs.images)
+    assert index.store.fetch(ids).codes == method.encode_images(pairs.images)
     assert {item.kind for item in index.store.items(ids) if item} == {"image"}
 
 
@@ -97,7 +97,7 @@ def test_items_are_added_some_at_a_time(method, pairs, tmp_path, monkeypatch):
         ids = [f"code {row}" for row in range(200)]
         codes = method.encode_images(pairs.images)
         assert index.add_codes(ids, codes, model=index.fingerprint).new == 200
-        assert index.store.codes(ids) == codes
+        assert index.store.fetch(ids).codes == codes
 
 
 def test_known_items_keep_all_but_their_codes(index, method, pairs):
@@ -109,7 +109,7 @@ def test_known_items_keep_all_but_their_codes(index, method, pairs):
     added = index.add_codes(ids, codes[[0, 0]], model=index.fingerprint)
     assert (added.new, added.replaced) == (1, 1)
     assert index.items(ids) == [replace(item, kind="code"), Item("new")]
-    assert index.store.codes(ids) == codes[[0, 0]]
+    assert index.store.fetch(ids).codes == codes[[0, 0]]
 
 
 def test_numbered_codes_replace_no_others(index, method, pairs):
@@ -142,7 +142,7 @@ def test_codes_without_ids_get_running_numbers(index, method, pairs):
         index.add_numbered(codes, model="another")
     assert index.add_numbered(codes, model=index.fingerprint) == range(200, 400)
     assert index.add_numbered(codes[:3], model=index.fingerprint) == range(400, 403)
-    assert index.store.codes(["200", "399", "402"]) == codes[[0, 199, 2]]
+    assert index.store.fetch(["200", "399", "402"]).codes == codes[[0, 199, 2]]
     assert index.items(["200"]) == [Item("200")]
     index.add_codes(["404"], codes[:1], model=index.fingerprint)
     with pytest.raises(DataError, match="has the id '404'"):
@@ -242,7 +242,7 @@ def test_an_index_is_looked_after_from_python(index, pairs):
     info = index.info()
     assert (info["items"], info["bits"], info["removed"]) == (199, 16, 0)
     assert json.dumps(info)
-    codes = index.store.codes(["pair 0"])
+    codes = index.store.fetch(["pair 0"]).codes
     index.add_codes(["twin"], codes, model=index.fingerprint)
     [group] = [each for each in index.duplicates(0) if "twin" in each]
     assert "pair 0" in group
@@ -270,7 +270,7 @@ def test_a_server_looks_after_itself(index):
         Index.repair("milvus://localhost/photos")
     store = SimpleNamespace(name="milvus://localhost/photos", bits=16, model="m")
     served = Index(store)
-    codes = index.store.codes(["pair 0"])
+    codes = index.store.fetch(["pair 0"]).codes
     with pytest.raises(IndexFolderError, match="for index folders"):
         served.add_numbered(codes, model="m")
     for upkeep in (served.compact, served.verify, served.duplicates):
@@ -312,7 +312,7 @@ class Meddling:
 @pytest.mark.parametrize("options", [{"k": 3}, {"radius": 0}])
 def test_a_search_sees_one_commit_whatever_is_written_meanwhile(index, options):
     store = index.store
-    code = store.codes(["pair 0"])
+    code = store.fetch(["pair 0"]).codes
 
     def put(version):
         store.add([Item("flip", columns={"version": version}, kind="text")], code)

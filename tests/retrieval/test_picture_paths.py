@@ -49,7 +49,7 @@ def index(tmp_path):
 def test_moved_pictures_get_their_new_paths_and_codes_stay(index, tmp_path):
     assert count_pictures(index) == PicturePaths(found=3, missing=1)
     with Index.open(index) as opened:
-        before = opened.store.codes(["0", "1", "2", "3"]).packed.tolist()
+        before = opened.store.fetch(["0", "1", "2", "3"]).codes.packed.tolist()
     new = tmp_path / "new"
     (tmp_path / "old").rename(new)
     assert count_pictures(index) == PicturePaths(found=1, missing=3)
@@ -57,7 +57,7 @@ def test_moved_pictures_get_their_new_paths_and_codes_stay(index, tmp_path):
     with Index.open(index) as opened:
         items = opened.items(["0", "1", "2"])
         images = [item.image for item in items if item is not None]
-        after = opened.store.codes(["0", "1", "2", "3"]).packed.tolist()
+        after = opened.store.fetch(["0", "1", "2", "3"]).codes.packed.tolist()
     paths = [str(new / "shop" / name) for name in ("a.png", "b.png")]
     assert images == [*paths, "/gone/c.png"]
     assert after == before

@@ -77,7 +77,7 @@ def path(made, tmp_path):
 
 def codes_of(path, names):
     with CodeFolder.open(path) as folder:
-        return folder.codes(names).packed.tolist()
+        return folder.fetch(names).codes.packed.tolist()
 
 
 def test_a_rebuilt_index_is_that_of_the_new_run(path, pairs, runs, tmp_path):

@@ -130,13 +130,13 @@ def test_labels_alone_change_no_side_and_no_code(writer, writable, own_index):
     store, name = writable.service.index.store, "photo"
     cells = {"scene": "lake"}
     writer.put(name, text="a boat", image=picture_bytes("blue"), columns=cells)
-    before, codes = writer.item(name), store.codes([name])
+    before, codes = writer.item(name), store.fetch([name]).codes
     # what is not encoded again needs no picture that can be read
     [path] = kept(own_index)
     path.unlink()
     assert not writer.put(name, labels=["new"], columns={"scene": None, "price": 3})
     assert writer.item(name) == replace(before, labels=("new",), columns={"price": 3})
-    assert store.codes([name]) == codes
+    assert store.fetch([name]).codes == codes
     assert writer.by_text("beach", where=["label=new"]).ids == [name]
 
 

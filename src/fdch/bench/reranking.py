@@ -20,8 +20,9 @@ from fdch.errors import DataError
 from fdch.evaluation.metrics import ndcg_at, precision_at
 from fdch.evaluation.ordering import Coded, QueryOrder, VectorPart, ordered_blocks
 from fdch.evaluation.partner import place_partners
-from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.lookup import nearest, warm
+from fdch.index.search.rows import row_words
 from fdch.index.storage.folder import CodeFolder
 from fdch.progress import Progress, silent
 from fdch.retrieval.ordering import BIT_CANDIDATES, VECTOR_CANDIDATES

@@ -15,9 +15,10 @@ from fdch.bench.timing import ratio, seconds, spread, time_turns
 from fdch.codes import Codes
 from fdch.errors import MissingExtra, SettingError
 from fdch.index.search.buckets import Buckets
-from fdch.index.search.gallery import Found, Gallery, Part, row_words
+from fdch.index.search.gallery import Found, Gallery, Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.lookup import nearest, warm, within
+from fdch.index.search.rows import row_words
 from fdch.machine import peak_memory
 from fdch.progress import Progress, Update, silent
 
@@ -181,7 +182,7 @@ def compacted_benchmark(
         began = perf_counter()
         groups = Grouping.build(rows, bits)
         grouped = perf_counter()
-        stored = rows if groups is None else rows[groups.order]
+        stored = rows if groups is None else groups.rows
         sorted_at = perf_counter()
         buckets = Buckets.build(stored, bits)
         done = perf_counter()
@@ -192,7 +193,7 @@ def compacted_benchmark(
             codes,
             source.draw(BATCH, 2),
             plain=Gallery(bits, (Part(rows, 0),)),
-            compacted=Gallery(bits, (Part(stored, 0, None, groups, buckets),)),
+            compacted=Gallery(bits, (Part(rows, 0, None, groups, buckets),)),
         )
         cases.append(
             {

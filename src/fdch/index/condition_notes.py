@@ -1,7 +1,7 @@
 """Notes on conditions that can be read but find nothing, or not all that was meant."""
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from fdch.index.cells import as_number
@@ -13,7 +13,7 @@ from fdch.index.column_types import (
     strip_quotes,
 )
 from fdch.index.conditions import write_condition
-from fdch.index.store import ColumnType, Condition
+from fdch.index.store import ColumnType, Condition, Operator
 
 MAX_VALUES = 1000  # that are compared with one that no item has
 _SHOWN = 60
@@ -21,6 +21,13 @@ _SHOWN = 60
 
 class Look(Protocol):
     """What a store can say of one column, at a bounded cost."""
+
+    @property
+    def type(self) -> ColumnType:
+        """How its cells are compared."""
+
+    def has(self, condition: Condition) -> bool:
+        """Return whether an item fulfils a condition on the column."""
 
     def values_like(self, text: str) -> Sequence[str]:
         """Return some values, those that begin alike first."""
@@ -35,9 +42,26 @@ class Look(Protocol):
         """Count the cells that do not fit the column's type; return one of them."""
 
 
-def note_missing(condition: Condition, value: str, type: ColumnType, look: Look) -> str:
+def note_conditions(
+    where: Sequence[Condition], look_at: Callable[[str], Look]
+) -> list[str]:
+    """Say what is odd about each of some conditions, by a look at their columns."""
+    notes: list[str] = []
+    for condition in where:
+        look = look_at(condition.column)
+        if condition.operator in ("<", "<=", ">", ">="):
+            notes += _note_range(condition, look)
+            continue
+        equal: Operator = "^=" if condition.operator == "^=" else "="
+        for value in dict.fromkeys(condition.values):
+            if not look.has(Condition(condition.column, equal, (value,))):
+                notes.append(_note_missing(condition, value, look))
+    return list(dict.fromkeys(notes))
+
+
+def _note_missing(condition: Condition, value: str, look: Look) -> str:
     """Say that no item has a value, and which one comes nearest."""
-    column, shown = condition.column, value[:_SHOWN]
+    column, type, shown = condition.column, look.type, value[:_SHOWN]
     if condition.operator == "^=":
         begins = {each[: len(value)]: each for each in look.values_like(value)}
         near = nearest(value, begins)
@@ -61,12 +85,10 @@ def note_missing(condition: Condition, value: str, type: ColumnType, look: Look)
     return f"{said}." if type == "text" else f"{said}, which is not a {KINDS[type]}."
 
 
-def note_range(
-    condition: Condition, type: ColumnType, look: Look, is_empty: bool
-) -> Iterable[str]:
+def _note_range(condition: Condition, look: Look) -> Iterable[str]:
     """Say why a range finds nothing, and which cells match no range."""
-    column = condition.column
-    if is_empty:
+    column, type = condition.column, look.type
+    if not look.has(condition):
         yield f"no item has {write_condition(condition)}{_span(look)}"
     if type in ("number", "date"):
         count, example = look.misfits()
@@ -84,11 +106,6 @@ def note_range(
             f"'fdch index add INDEX --type {column}=number' makes it a column of "
             "numbers."
         )
-
-
-def note_together(conditions: Sequence[Condition]) -> str:
-    """Say that conditions exclude one another."""
-    return f"no item fulfils all {len(conditions)} conditions together."
 
 
 def nearest(text: str, known: Iterable[str]) -> str | None:

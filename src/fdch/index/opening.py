@@ -9,7 +9,9 @@ from fdch.index.column_types import read_types
 from fdch.index.store import CodeStore, ColumnType
 
 if TYPE_CHECKING:
+    from fdch.index.milvus import MilvusStore
     from fdch.index.storage.creating import WriteModel
+    from fdch.index.storage.folder import CodeFolder
 
 MILVUS = "milvus://"
 
@@ -33,44 +35,29 @@ def create_store(
         vector_bytes: Bytes of the vector that is kept of each item; 0 for none.
         types: How columns are compared, where that is not to be found.
     """
-    types = read_types(types or {})
-    if is_server(name):
-        from fdch.index.milvus import MilvusStore
-
-        return MilvusStore.create(str(name), bits, model, facts, vector_bytes, types)
-    from fdch.index.storage.folder import CodeFolder
-
-    return CodeFolder.create(Path(name), bits, model, facts, vector_bytes, types)
+    types, kind = read_types(types or {}), _find_kind(name)
+    return kind.create(str(name), bits, model, facts, vector_bytes, types)
 
 
 def require_free(name: str | Path) -> None:
     """Refuse a place where no store can be made, before any work is done for it."""
-    if is_server(name):
-        from fdch.index.milvus import MilvusStore
-
-        MilvusStore.require_free(str(name))
-    else:
-        from fdch.index.storage.creating import free_place
-
-        free_place(Path(name))
+    _find_kind(name).require_free(str(name))
 
 
 def open_store(name: str | Path, writable: bool = False) -> CodeStore:
     """Open a store by its name: a folder, or milvus://host:port/collection."""
+    return _find_kind(name).open(str(name), writable)
+
+
+def _find_kind(name: str | Path) -> "type[CodeFolder | MilvusStore]":
+    """Return what opens a store of this name, loaded when it is needed."""
     if is_server(name):
         from fdch.index.milvus import MilvusStore
 
-        return MilvusStore.open(str(name), writable=writable)
+        return MilvusStore
     from fdch.index.storage.folder import CodeFolder
 
-    return CodeFolder.open(Path(name), writable=writable)
-
-
-def store_info(store: CodeStore) -> dict[str, object]:
-    """Return what a store holds; plain values, the most wanted first."""
-    known: dict[str, object] = {"items": len(store), "bits": store.bits}
-    known["model"] = store.model
-    return known | {k: v for k, v in store.describe().items() if k not in known}
+    return CodeFolder
 
 
 def require_folder(name: str | Path) -> Path:

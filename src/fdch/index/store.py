@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,20 +201,6 @@ class Answer:
     shares: NDArray[np.float64] | None = None
     words: Mapping[str, str] = field(default_factory=dict)
 
-    def take(self, places: NDArray[np.intp]) -> "Answer":
-        """Return some of the items found, in another order."""
-        items, vectors = self.items, self.vectors
-        return Answer(
-            tuple(self.ids[place] for place in places),
-            self.distances[places],
-            self.codes.take(places),
-            self.scanned,
-            None if items is None else tuple(items[place] for place in places),
-            None if vectors is None else vectors[places],
-            None if self.shares is None else self.shares[places],
-            self.words,
-        )
-
 
 class Known(NamedTuple):
     """Items with their codes and vectors, as of one moment."""
@@ -246,21 +232,11 @@ class Added:
 class CodeStore(Protocol):
     """Codes under ids. `add` and `remove` return when the change is on disk."""
 
-    @property
-    def name(self) -> str:
-        """What it was opened by: a folder's path, or a server's address."""
-
-    @property
-    def bits(self) -> int:
-        """Length of the codes."""
-
-    @property
-    def model(self) -> str:
-        """Fingerprint of the model that makes the codes."""
-
-    @property
-    def vector_bytes(self) -> int:
-        """Bytes of each item's vector; 0 where the store has none."""
+    name: str  # what it was opened by: a folder's path, or a server's address
+    bits: int  # length of the codes
+    model: str  # fingerprint of the model that makes the codes
+    vector_bytes: int  # of each item's vector; 0 where the store has none
+    keeps_types: bool = True  # whether `set_types` can change types that are there
 
     def words_obstacle(self) -> str:
         """Say why items cannot be found by the words of their texts, "" if they can."""
@@ -270,6 +246,7 @@ class CodeStore(Protocol):
 
         None has where there is a `words_obstacle`.
         """
+        return [False] * len(words)
 
     def __len__(self) -> int:
         """Count the items."""
@@ -288,11 +265,11 @@ class CodeStore(Protocol):
     def items(self, ids: Sequence[str]) -> list[Item | None]:
         """Return item records, None for an unknown id."""
 
-    def codes(self, ids: Sequence[str]) -> Codes:
-        """Return the codes of items; DataError names ids that are not there."""
-
     def fetch(self, ids: Sequence[str]) -> Known:
-        """Return items, codes and vectors as of one moment; all must be there."""
+        """Return items, codes and vectors as of one moment.
+
+        DataError names ids that are not there.
+        """
 
     def sample(self, count: int, seed: int = 0) -> tuple[list[str], Codes]:
         """Return ids and codes of at most so many items, drawn at random if it can."""
@@ -336,10 +313,6 @@ class CodeStore(Protocol):
     def types(self) -> dict[str, ColumnType]:
         """Return how the cells of each column are compared."""
 
-    @property
-    def keeps_types(self) -> bool:
-        """Whether `set_types` can change types of an index that is there."""
-
     def set_types(self, types: Mapping[str, ColumnType]) -> None:
         """Choose how the cells of some columns are compared, and keep that."""
 
@@ -347,10 +320,16 @@ class CodeStore(Protocol):
         """Return a folder with the model's files; DamagedIndex if there are none."""
 
     def describe(self) -> dict[str, object]:
-        """Return items, bytes, parts and the like; plain values for JSON."""
+        """Return items, bits, model, then bytes and the like; plain values for JSON."""
 
     def close(self) -> None:
         """Close files or connections."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
 
 
 def choose_kinds(

@@ -1,7 +1,7 @@
 """Add pairs to a store: join them with known halves, encode them, write them."""
 
 import filecmp
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,7 +93,7 @@ def add_parts(
                 joined += 1
                 items[row] = _join(items[row], half) if merge else items[row]
         if part.numbered:
-            _refuse_other_items(store, items, encoded.codes)
+            refuse_other_items(store, items, encoded.codes)
         elif part.named_by_path:
             _refuse_other_pictures(store, items)
         added = store.add(items, *encoded) if items else Added(0, 0)
@@ -228,11 +228,13 @@ def _make_items(pairs: PairedSet, kinds: Iterable[Kind]) -> list[Item]:
     ]
 
 
-def _refuse_other_items(store: CodeStore, items: list[Item], codes: Codes) -> None:
+def refuse_other_items(
+    store: CodeStore, items: list[Item], codes: Codes, *, by_codes: bool = False
+) -> None:
     """Refuse to replace other items by rows whose ids are only their numbers.
 
     A row is the same as an item if text and picture are; where it has neither to
-    compare, if its code is.
+    compare, or `by_codes`, if its code is, too.
     """
     known = store.items([item.id for item in items])
     there = [row for row, item in enumerate(known) if item is not None]
@@ -242,22 +244,10 @@ def _refuse_other_items(store: CodeStore, items: list[Item], codes: Codes) -> No
     for row, item, code in zip(there, before.items, before.codes.packed, strict=True):
         new = items[row]
         is_same = new.text == item.text and _is_same_picture(new.image, item.image)
-        if new.text is None and new.image is None:
+        if by_codes or (new.text is None and new.image is None):
             is_same = is_same and np.array_equal(codes.packed[row], code)
         if not is_same:
             raise DataError(_OTHER_ITEM.format(id=new.id))
-
-
-def refuse_other_codes(store: CodeStore, ids: Sequence[str], codes: Codes) -> None:
-    """Refuse to give items other codes by rows whose ids are only their numbers."""
-    items = store.items(ids)
-    there = [row for row, item in enumerate(items) if item is not None]
-    if not there:
-        return
-    known = store.codes([ids[row] for row in there])
-    is_other = (known.packed != codes.packed[there]).any(axis=1)
-    if is_other.any():
-        raise DataError(_OTHER_ITEM.format(id=ids[there[is_other.argmax()]]))
 
 
 def _refuse_other_pictures(store: CodeStore, items: list[Item]) -> None:

@@ -17,7 +17,7 @@ from fdch.errors import DamagedIndex, DataError, ModelMismatch
 from fdch.evaluation.calibration.model import Calibration
 from fdch.index.column_types import find_types, require_typed_columns
 from fdch.index.decimal_commas import read_decimal_commas
-from fdch.index.opening import create_store, open_store, require_folder, store_info
+from fdch.index.opening import create_store, open_store, require_folder
 from fdch.index.store import (
     CodeStore,
     ColumnType,
@@ -28,7 +28,7 @@ from fdch.index.store import (
 )
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
-from fdch.retrieval.adding import AddedPairs, add_parts, refuse_other_codes
+from fdch.retrieval.adding import AddedPairs, add_parts, refuse_other_items
 from fdch.retrieval.ordering import vector_bytes
 from fdch.retrieval.params import DEFAULT_K, SearchParams, Where
 from fdch.runs.code_files import read_encoded
@@ -242,14 +242,14 @@ class Index:
             names = ids[rows]
             some = None if vectors is None else vectors[rows]
             with self._changing:
-                if numbered:
-                    refuse_other_codes(self.store, names, codes[rows])
                 items = [
                     replace(known or Item(name), kind=kind)
                     for name, known, kind in zip(
                         names, self.store.items(names), kinds[rows], strict=True
                     )
                 ]
+                if numbered:
+                    refuse_other_items(self.store, items, codes[rows], by_codes=True)
                 added = self.store.add(items, codes[rows], some)
             found += AddedPairs(added.new, added.replaced)
         return found
@@ -322,7 +322,7 @@ class Index:
 
     def info(self) -> dict[str, object]:
         """Return what 'fdch index info' prints, as plain values."""
-        return store_info(self.store)
+        return self.store.describe()
 
     def compact(self, progress: Progress = silent) -> None:
         """Reclaim the space of removed items, and make searching faster."""

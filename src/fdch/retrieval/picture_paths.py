@@ -1,5 +1,6 @@
 """Where the pictures of an index are: which paths still hold, and which have moved."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,12 +29,9 @@ class PicturePaths:
 def count_pictures(name: str | Path, progress: Progress = silent) -> PicturePaths:
     """Look for the picture of every item of an index folder that has one."""
     with CodeFolder.open(require_folder(name)) as store:
-        here = PictureFolders(store.path)
-        found = missing = 0
-        for item in _with_pictures(store, progress):
-            is_there = _is_in_place(item, here)
-            found, missing = found + is_there, missing + (not is_there)
-    return PicturePaths(found=found, missing=missing)
+        here, items = PictureFolders(store.path), _with_pictures(store, progress)
+        counts = Counter(_is_in_place(item, here) for item in items)
+    return PicturePaths(found=counts[True], missing=counts[False])
 
 
 def remap_pictures(

@@ -49,7 +49,9 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
         with MilvusStore.open(url, retry_seconds=60.0) as again:
             assert len(again) == 1_999
             assert again.items(["item 0", "item 1999"]) == [None, items[-1]]
-            assert again.codes([f"item {i}" for i in range(1, 2_000)]) == codes[1:]
+            assert (
+                again.fetch([f"item {i}" for i in range(1, 2_000)]).codes == codes[1:]
+            )
         assert len(store) == 1_999  # the client from before works again
         store.close()
     finally:

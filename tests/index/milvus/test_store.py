@@ -177,12 +177,15 @@ def test_items_come_back_as_they_were_added(filled):
 
 
 def test_codes_come_back_as_they_were_added(filled):
-    assert filled.codes(["cell 3", "cell 0", "cell 3"]) == random_codes(20)[[3, 0, 3]]
-    assert len(filled.codes([])) == 0
+    assert (
+        filled.fetch(["cell 3", "cell 0", "cell 3"]).codes
+        == random_codes(20)[[3, 0, 3]]
+    )
+    assert len(filled.fetch([]).codes) == 0
     with pytest.raises(
         DataError, match=r"2 of 3 ids are not in index milvus://.*, such as 'x'\. Check"
     ):
-        filled.codes(["x", "cell 0", "y"])
+        filled.fetch(["x", "cell 0", "y"])
 
 
 def test_another_client_finds_what_was_acknowledged(filled):
@@ -305,9 +308,9 @@ def test_two_writers_lose_nothing_and_the_later_one_wins(milvus_url, monkeypatch
         monkeypatch.undo()
         with MilvusStore.open(milvus_url) as reader:
             assert len(reader) == 401
-            assert reader.codes([item.id for item in named(400)]) == codes
+            assert reader.fetch([item.id for item in named(400)]).codes == codes
             assert reader.items(["both"]) == [Item("both", text="second")]
-            assert reader.codes(["both"]) == codes[1:2]
+            assert reader.fetch(["both"]).codes == codes[1:2]
 
 
 def test_more_hits_than_a_page_are_all_given(store):
@@ -320,7 +323,7 @@ def test_more_hits_than_a_page_are_all_given(store):
     assert len(found.ids) > 20_000
     (found,) = store.search(query, 20_000)
     assert found.ids == tuple(f"item {i}" for i in expected(codes, query, 20_000))
-    assert len(store.codes([f"item {i}" for i in range(20_000)])) == 20_000
+    assert len(store.fetch([f"item {i}" for i in range(20_000)]).codes) == 20_000
     assert store.remove(found.ids) == []
     assert len(store) == 20_000
 

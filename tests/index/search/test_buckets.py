@@ -17,10 +17,10 @@ from fdch.index.search.buckets import (
     list_openings,
     within_buckets,
 )
-from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.groups import group_rows
 from fdch.index.search.lookup import within
-from fdch.index.search.rows import flat
+from fdch.index.search.rows import row_words
 from fdch.index.search.scan import load_kernels
 
 LONG = 10**12  # nanoseconds
@@ -52,23 +52,20 @@ def bucketed_parts(draw):
     size = draw(st.integers(1, 600))
     codes = draw_codes(rng, size, bits, draw(st.sampled_from([0.0, 0.03, 0.5])))
     rows, grouping = row_words(codes), None
-    stored = rows
     if draw(st.booleans()):
         grouping = group_rows(rows, bits, rows[: draw(st.integers(1, 5))], 1)
-        stored = rows[grouping.order]
     dead = rng.random(size) < 0.3 if draw(st.booleans()) else None
-    buckets = Buckets.build(stored, bits)
+    buckets = Buckets.build(rows if grouping is None else grouping.rows, bits)
     assert buckets is not None
     queries = draw_codes(rng, 4, bits, 0.03)
-    return Part(stored, 3, dead, grouping, buckets), Part(rows, 3, dead), queries, bits
+    return Part(rows, 3, dead, grouping, buckets), Part(rows, 3, dead), queries, bits
 
 
 @given(parts=bucketed_parts(), radius=st.integers(0, 9))
 def test_buckets_hold_all_within_a_radius(parts, radius):
     part, plain, queries, bits = parts
     truth = within(Gallery(bits, (plain,)), queries, radius, engine="numpy")
-    line = flat(row_words(queries))
-    found = within_buckets(part, part.buckets, bits, line, radius, LONG)
+    found = within_buckets(part, part.buckets, row_words(queries), radius, LONG)
     for keys, some in zip(found, truth, strict=True):
         assert keys is not None
         expected = (some.distances.astype(np.int64) << 48) | some.numbers
@@ -92,9 +89,9 @@ def test_every_way_is_right_for_many_rows(radius, grouped):
     rows, grouping = row_words(codes), None
     if grouped:
         grouping = group_rows(rows, 64, rows[:60], 1)
-    stored = rows if grouping is None else rows[grouping.order]
+    stored = rows if grouping is None else grouping.rows
     dead = np.random.default_rng(1).random(len(rows)) < 0.5
-    part = Part(stored, 0, dead, grouping, Buckets.build(stored, 64))
+    part = Part(rows, 0, dead, grouping, Buckets.build(stored, 64))
     plain, quick = (Gallery(64, (each,)) for each in (Part(rows, 0, dead), part))
     truth = within(plain, codes[:70], radius)
     for count in (1, 5, 70):
@@ -111,8 +108,7 @@ def test_only_queries_with_many_results_are_looked_up_again(bits, monkeypatch):
     rows = row_words(several[[0, 1, 2, 3, *[4] * 300]])
     part = Part(rows, 0, buckets=Buckets.build(rows, bits))
     assert part.buckets is not None
-    line = flat(row_words(several))
-    found = within_buckets(part, part.buckets, bits, line, 1, LONG)
+    found = within_buckets(part, part.buckets, row_words(several), 1, LONG)
     numbers = [np.sort(keys).tolist() for keys in found if keys is not None]
     assert numbers == [[0], [1], [2], [3], list(range(4, 304))]  # at distance 0
 
@@ -122,9 +118,9 @@ def test_a_lookup_that_takes_too_long_is_skipped():
     rows = row_words(codes)
     buckets = Buckets.build(rows, 64)
     assert buckets is not None
-    part, line = Part(rows, 0, None, None, buckets), flat(rows[:2])
-    assert within_buckets(part, buckets, 64, line, 2, 0) == [None, None]
-    assert within_buckets(part, buckets, 64, line, 30, 0) == [None, None]
+    part = Part(rows, 0, None, None, buckets)
+    assert within_buckets(part, buckets, rows[:2], 2, 0) == [None, None]
+    assert within_buckets(part, buckets, rows[:2], 30, 0) == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -227,6 +223,6 @@ class TestKept:
         rows = np.arange(500, dtype=np.uint64)
         read = Buckets.from_arrays(arrays, 64, 500)
         part = Part(rows, 0, None, None, read)
-        [keys] = within_buckets(part, read, 64, flat(rows[:1]), 2, LONG)
+        [keys] = within_buckets(part, read, rows[:1], 2, LONG)
         assert keys is not None
         return sorted(keys.tolist())

@@ -12,8 +12,9 @@ from tests.index.search.lengths import lengths
 from fdch.codes import Codes, hamming_distances
 from fdch.errors import DataError, MissingExtra, SettingError
 from fdch.index.search import scan, scan_numpy
-from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.lookup import nearest, within
+from fdch.index.search.rows import row_words
 
 ENGINES: tuple[scan.Engine, ...] = ("numba", "numpy")
 BITS = lengths(*(1, 8, 13, 16, 24, 32, 33, 64, 65, 100, 128, 192, 256, 320, 384, 512))
@@ -175,7 +176,8 @@ import sys
 import numpy as np
 from fdch.bench.clustered_codes import Source
 from fdch.index.search.buckets import Buckets
-from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.gallery import Gallery, Part
+from fdch.index.search.rows import row_words
 from fdch.index.search.lookup import nearest, warm, within
 from fdch.index.search.groups import Grouping
 
@@ -192,16 +194,16 @@ bits = int(sys.argv[1])
 codes = Source("clustered", bits).draw(40_000, 1)
 rows = row_words(codes)
 grouping = Grouping.build(rows, bits)
-stored = rows[grouping.order] if grouping else rows
+stored = grouping.rows if grouping else rows
 buckets = Buckets.build(stored, bits)
 warm(bits)
 before = compiled()
-stored.flags.writeable = False
+rows.flags.writeable = stored.flags.writeable = False
 dead = np.zeros(len(codes), dtype=bool)
 parts = (
     Part(rows, 0),
     Part(rows, 40_000, dead),
-    Part(stored, 80_000, dead, grouping, buckets),
+    Part(rows, 80_000, dead, grouping, buckets),
     Part(rows, 120_000, None, None, Buckets.build(rows, bits)),
 )
 gallery = Gallery(bits, parts)

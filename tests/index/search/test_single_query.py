@@ -6,8 +6,9 @@ from tests.index.search.lengths import lengths
 
 from fdch.bench.clustered_codes import Source
 from fdch.codes import Codes
-from fdch.index.search.gallery import Gallery, Part, row_words
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.lookup import nearest, within
+from fdch.index.search.rows import row_words
 
 SIZE = 8 * 17_800_000  # bits of all codes
 

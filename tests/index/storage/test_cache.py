@@ -1,13 +1,14 @@
 """What is kept of one commit, and what goes first."""
 
+from types import SimpleNamespace
+
 from fdch.index.storage.cache import _ENTRY_BYTES, Cache
 
 
 def keep(cache, key, size):
     """Tell whether a value was kept already."""
-    made = []
-    cache.get(key, lambda: made.append(key), lambda _: size)
-    return not made
+    new = SimpleNamespace(nbytes=size)
+    return cache.get(key, lambda: new) is not new
 
 
 def test_the_least_recently_used_go_first():

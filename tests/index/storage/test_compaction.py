@@ -44,11 +44,11 @@ def kinds(folder):
 
 def test_compaction_changes_no_answer(large):
     before, size = answers(large), len(large)
-    some = large.codes(["item 3", "10", "39999"])
+    some = large.fetch(["item 3", "10", "39999"]).codes
     large.compact()
     assert answers(large) == before
     assert len(large) == size
-    assert large.codes(["item 3", "10", "39999"]) == some
+    assert large.fetch(["item 3", "10", "39999"]).codes == some
     assert large.items(["item 7", "9", "10"])[:2] == [None, None]
     assert large.describe()["removed"] == 0
     assert large.verify().is_clean
@@ -56,7 +56,7 @@ def test_compaction_changes_no_answer(large):
 
 def test_changes_after_compaction_count(large):
     large.compact()
-    code = large.codes(["10"])
+    code = large.fetch(["10"]).codes
     assert large.search(code, 1)[0].distances.tolist() == [0]
     large.remove(["10"])
     large.add([Item("ten"), Item("12")], Codes.concatenate([code, code]))
@@ -193,6 +193,6 @@ def test_codes_of_any_length_are_found_before_and_after(tmp_path, bits):
             radius = int(np.sort(distances[0])[20])
             [near] = folder.search(queries[:1], radius=radius)
             assert len(near.ids) == (distances[0] <= radius).sum()
-            assert folder.codes(["7", "1999"]) == codes[[7, 1999]]
+            assert folder.fetch(["7", "1999"]).codes == codes[[7, 1999]]
             folder.compact()
     assert verify_folder(tmp_path / "index").is_clean

@@ -28,7 +28,7 @@ def test_all_items_are_given_where_there_are_no_more(folder):
 def test_a_sample_has_different_items_with_their_codes(folder, count):
     ids, codes = folder.sample(count)
     assert len(set(ids)) == len(codes) == count
-    assert codes == folder.codes(ids)
+    assert codes == folder.fetch(ids).codes
 
 
 def test_a_seed_draws_the_same_items_again_and_another_does_not(folder):
@@ -41,7 +41,7 @@ def test_removed_items_are_not_drawn(folder):
     for count in (10, 30):
         ids, codes = folder.sample(count)
         assert {int(name.split()[1]) % 10 for name in ids} == {0}
-        assert codes == folder.codes(ids)
+        assert codes == folder.fetch(ids).codes
 
 
 def test_running_numbers_are_drawn_as_their_ids(tmp_path):

@@ -39,7 +39,7 @@ def test_added_items_are_found_with_all_that_is_known(filled):
     codes = random_codes(60)
     assert len(filled) == 60
     assert filled.items(["item 7", "none"]) == [sample_items(60)[7], None]
-    assert filled.codes(["item 9", "item 2"]) == codes[[9, 2]]
+    assert filled.fetch(["item 9", "item 2"]).codes == codes[[9, 2]]
     (answer,) = filled.search(codes[7], 3)
     assert answer.ids[0] == "item 7"
     assert answer.distances[0] == 0
@@ -61,7 +61,7 @@ def test_an_item_with_a_known_id_replaces_that_one(filled):
     assert filled.add([again, Item("other")], random_codes(2, seed=9)) == Added(1, 1)
     assert len(filled) == 61
     assert filled.items(["item 7"]) == [again]
-    assert filled.codes(["item 7"]) == code
+    assert filled.fetch(["item 7"]).codes == code
     assert filled.search(code, 1, where=[Condition("colour", "=", ("pink",))])[
         0
     ].ids == ("item 7",)
@@ -79,7 +79,7 @@ def test_removed_items_are_gone_and_unknown_ids_reported(filled):
     assert filled.items(["item 3"]) == [None]
     assert "item 3" not in filled.search(random_codes(1), radius=32)[0].ids
     with pytest.raises(DataError, match=r"1 of 2 ids are not in index .*: 'item 3'"):
-        filled.codes(["item 5", "item 3"])
+        filled.fetch(["item 5", "item 3"])
 
 
 def test_the_next_search_after_removals_has_all_other_items_in_order(folder):
@@ -123,7 +123,7 @@ def test_codes_alone_get_running_numbers(filled):
     assert numbers == range(60, 2060)
     assert len(filled) == 2060
     assert filled.items(["60", "59", "2060", "061"]) == [Item("60"), None, None, None]
-    assert filled.codes(["75", "item 1"]) == Codes.concatenate(
+    assert filled.fetch(["75", "item 1"]).codes == Codes.concatenate(
         [codes[15], random_codes(60)[1]]
     )
     assert filled.search(codes[100], 1)[0].ids == ("160",)
@@ -137,7 +137,7 @@ def test_an_item_may_take_the_place_of_a_running_number(folder):
     assert folder.add([Item("4", text="named")], random_codes(1, seed=2)) == Added(0, 1)
     assert folder.items(["4", "10"]) == [Item("4", text="named"), None]
     assert len(folder) == 10
-    assert folder.codes(["4"]) == random_codes(1, seed=2)
+    assert folder.fetch(["4"]).codes == random_codes(1, seed=2)
 
 
 def test_a_running_number_that_is_taken_is_refused(folder):
@@ -298,8 +298,8 @@ def test_codes_of_any_length_come_back(tmp_path, bits):
     with CodeFolder.create(tmp_path / "index", bits, "m") as folder:
         folder.add_numbered(codes[:20])
         folder.add([Item(f"i{i}") for i in range(30)], codes[20:])
-        assert folder.codes([str(i) for i in range(20)]) == codes[:20]
-        assert folder.codes([f"i{i}" for i in range(30)]) == codes[20:]
+        assert folder.fetch([str(i) for i in range(20)]).codes == codes[:20]
+        assert folder.fetch([f"i{i}" for i in range(30)]).codes == codes[20:]
 
 
 def test_a_long_reader_makes_no_writer_wait(tmp_path, monkeypatch):

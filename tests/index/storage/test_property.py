@@ -107,7 +107,7 @@ class IndexAndDictionary(RuleBasedStateMachine):
         names = list(self.known)
         assert self.folder.items(names) == [item for item, _ in self.known.values()]
         codes = to_codes([code for _, code in self.known.values()])
-        assert self.folder.codes(names) == codes
+        assert self.folder.fetch(names).codes == codes
 
     def teardown(self):
         assert self.folder.verify().is_clean

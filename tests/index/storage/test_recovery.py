@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.index.store_samples import random_codes, sample_items, upload_picture
 
-from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.errors import DamagedIndex
 from fdch.index.storage.catalogue import recovery
 from fdch.index.storage.files.layout import CATALOGUE, CHECK, LOG, WAL
 from fdch.index.storage.folder import CodeFolder
@@ -160,12 +160,6 @@ def test_a_reader_beside_a_writer_sees_each_commit(path):
             writer.compact()
             writer.remove(["new"])
             assert len(reader) == 319
-
-
-def test_an_index_of_the_first_format_is_refused(tmp_path):
-    (tmp_path / "index.sqlite").write_bytes(b"SQLite format 3\0")
-    with pytest.raises(IndexFolderError, match=r"first format.*Create it again"):
-        CodeFolder.open(tmp_path)
 
 
 def test_a_stale_write_ahead_log_is_never_applied_to_a_new_catalogue(path, tmp_path):

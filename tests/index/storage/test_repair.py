@@ -39,7 +39,7 @@ def path(sound, tmp_path):
 def contents(path):
     with CodeFolder.open(path) as folder:
         ids = folder.search(random_codes(1), radius=32)[0].ids
-        codes = folder.codes(ids).packed.tolist()
+        codes = folder.fetch(ids).codes.packed.tolist()
         return dict(zip(ids, zip(folder.items(ids), codes, strict=True), strict=True))
 
 

@@ -20,7 +20,7 @@ def fill(folder, ids):
 
 def complaint(folder, *ids):
     with pytest.raises(DataError) as caught:
-        folder.codes(ids)
+        folder.fetch(ids)
     return str(caught.value)
 
 

@@ -85,7 +85,7 @@ def main():
         with CodeFolder.open(path, writable=action == "write") as folder:
             if action == "write":
                 folder.add([Item("new")], random_codes(1))
-            print(len(folder), len(folder.codes(["item 1"])))  # noqa: T201
+            print(len(folder), len(folder.fetch(["item 1"]).codes))  # noqa: T201
     except FdchError as problem:
         print(type(problem).__name__, problem)  # noqa: T201
 

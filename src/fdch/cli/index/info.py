@@ -20,10 +20,10 @@ def command(index: str, pictures: bool, as_json: bool) -> None:
     conditions of 'fdch search' can use: their types, examples, and cells that do
     not fit.
     """
-    from fdch.index.opening import open_store, store_info
+    from fdch.index.opening import open_store
 
     with closing(open_store(index)) as store:
-        known, held = {"index": index, **store_info(store)}, store.contents()
+        known, held = {"index": index, **store.describe()}, store.contents()
     if pictures:
         from fdch.retrieval.picture_paths import count_pictures
 

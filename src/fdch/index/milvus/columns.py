@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fdch.index.cells import write_cell
 from fdch.index.column_types import find_types
-from fdch.index.condition_notes import note_missing, note_range
+from fdch.index.condition_notes import note_conditions
 from fdch.index.milvus.collection import ALL, Collection
 from fdch.index.milvus.expressions import (
     CELLS,
@@ -19,7 +19,7 @@ from fdch.index.milvus.expressions import (
 )
 from fdch.index.milvus.schema import columns_of, read_item
 from fdch.index.storage.catalogue.filters import require_columns
-from fdch.index.store import LABEL, Cell, ColumnType, Condition, Item, Operator
+from fdch.index.store import LABEL, Cell, ColumnType, Condition, Item
 
 SAMPLED = 200  # rows that types and notes are found by
 FIELDS = [LABELS, CELLS, "about"]
@@ -60,19 +60,12 @@ class Columns:
 
     def notes(self, where: Sequence[Condition]) -> tuple[str, ...]:
         """Say what is odd about conditions, such as a value that no item has."""
-        types, notes = self.types_of(each.column for each in where), list[str]()
-        for condition in where:
-            type = types.get(condition.column, "text")
-            look = _Look(self._collection, condition.column, type)
-            if condition.operator in ("<", "<=", ">", ">="):
-                is_empty = not look.has(condition)
-                notes += note_range(condition, type, look, is_empty)
-                continue
-            equal: Operator = "^=" if condition.operator == "^=" else "="
-            for value in dict.fromkeys(condition.values):
-                if not look.has(Condition(condition.column, equal, (value,))):
-                    notes.append(note_missing(condition, value, type, look))
-        return tuple(dict.fromkeys(notes))
+        types = self.types_of(each.column for each in where)
+
+        def look_at(name: str) -> _Look:
+            return _Look(self._collection, name, types.get(name, "text"))
+
+        return tuple(note_conditions(where, look_at))
 
     def _names(self) -> set[str]:
         return columns_of(self._collection.some([CELLS], SAMPLED))

@@ -10,7 +10,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,7 +20,7 @@ from fdch.codes import Codes
 from fdch.errors import DataError, IndexFolderError, SettingError, StoreAway
 from fdch.index.column_types import read_types
 from fdch.index.milvus.address import Address
-from fdch.index.milvus.collection import INDEX_TYPE, LOOKUP_IDS, STRONG, Collection
+from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
 from fdch.index.milvus.columns import Columns
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
 from fdch.index.milvus.model import ModelCollection, passing_folder
@@ -29,7 +29,6 @@ from fdch.index.milvus.schema import (
     ITEM_FIELDS,
     VECTOR,
     Description,
-    Row,
     make_rows,
     make_schema,
     read_item,
@@ -42,6 +41,7 @@ from fdch.index.store import (
     Added,
     Answer,
     Choose,
+    CodeStore,
     ColumnFacts,
     ColumnType,
     Condition,
@@ -63,12 +63,14 @@ ITEM_IDS = 200  # texts of 64 KiB: 26 MB at most
 UNCOUNTED = "a Milvus server does not count items by value."
 
 
-class MilvusStore:
+class MilvusStore(CodeStore):
     """Codes under ids on a server; made by `create` and `open`.
 
     A search sees every `add` and `remove` that this store has acknowledged, and
     everything that anyone had acknowledged when it was opened.
     """
+
+    keeps_types = False  # a collection's description cannot change
 
     def __init__(self, connection: Connection, described: Description) -> None:
         self._connection, self._described = connection, described
@@ -102,24 +104,24 @@ class MilvusStore:
                 f"codes of {bits} bits; an index on Milvus takes 1 to {MAX_BITS}."
             )
         check_vector_bytes(vector_bytes)
-        made = Description(
-            bits=bits,
-            model="",
-            facts=dict(facts or {}),
-            generation=secrets.token_hex(8),
-            vector_bytes=vector_bytes,
-            types=dict(types or {}),
-        )
         with closing(Connection(Address.parse(url))) as connection:
             require_free(connection)
             codes, models = Collection(connection), ModelCollection(connection)
-            if isinstance(model, str):
-                made = replace(made, model=model)
-            else:
+            generation, size, digest = secrets.token_hex(8), 0, ""
+            if not isinstance(model, str):
                 with passing_folder() as folder:
-                    name = model(folder)
-                    size, digest = models.save(made.generation, folder)
-                made = replace(made, model=name, model_bytes=size, model_digest=digest)
+                    model = model(folder)
+                    size, digest = models.save(generation, folder)
+            made = Description(
+                bits=bits,
+                model=model,
+                facts=dict(facts or {}),
+                generation=generation,
+                vector_bytes=vector_bytes,
+                types=dict(types or {}),
+                model_bytes=size,
+                model_digest=digest,
+            )
             try:
                 # Refused where another was made meanwhile, whose description differs.
                 shards = connection.address.shards
@@ -127,10 +129,10 @@ class MilvusStore:
             except StoreAway:
                 raise
             except IndexFolderError:
-                models.forget(made.generation)
+                models.forget(generation)
                 require_free(connection)
                 raise
-            models.forget(made.generation, "!=")
+            models.forget(generation, "!=")
         return cls.open(url)
 
     @classmethod
@@ -201,14 +203,18 @@ class MilvusStore:
         rows = self._collection.fetch(ids, ITEM_FIELDS, ITEM_IDS)
         return [read_item(rows[name]) if name in rows else None for name in ids]
 
-    def codes(self, ids: Sequence[str]) -> Codes:
-        """Return the codes of items; DataError names ids that are not there."""
-        return self._codes(self._fetch_all(ids, ["id", CODE]))
-
     def fetch(self, ids: Sequence[str]) -> Known:
         """Return items, codes, vectors, some hundred at a time as of one moment."""
         fields = [*ITEM_FIELDS, CODE, *([VECTOR] if self.vector_bytes else [])]
-        rows = self._fetch_all(ids, fields, ITEM_IDS)
+        known = self._collection.fetch(ids, fields, ITEM_IDS)
+        missing = [name for name in ids if name not in known]
+        if missing:
+            raise DataError(
+                f"{len(missing)} of {len(ids)} ids are not in index {self.name}, such "
+                f"as '{missing[0]}'. Check the spelling; searching by words shows the "
+                "ids of what is found."
+            )
+        rows = [known[name] for name in ids]
         written = [row.get(VECTOR, "") for row in rows]
         vectors = read_vectors(written, self.vector_bytes)
         return Known([read_item(row) for row in rows], self._codes(rows), vectors)
@@ -246,11 +252,6 @@ class MilvusStore:
         """Say what is odd about conditions, such as a value that no item has."""
         return self._columns.notes(where)
 
-    @property
-    def keeps_types(self) -> bool:
-        """Whether the types of columns can be changed: a description cannot."""
-        return False
-
     def types(self) -> dict[str, ColumnType]:
         """Return the types given at creation, and those found in some items."""
         return self._columns.types()
@@ -281,34 +282,29 @@ class MilvusStore:
         found = search.find(queries, k, radius)
         if where and not any(found):
             self._columns.require(where)
-        scanned = len(self)
-        answers = [answer(hits, self.bits, scanned, width) for hits in found]
-        if choose is None:
-            return answers
-        return [
-            each.take(choose(row, each.distances, each.codes, each.vectors, None))
-            for row, each in enumerate(answers)
-        ]
+        finish = partial(answer, bits=self.bits, scanned=len(self), vector_bytes=width)
+        answers = [finish(hits) for hits in found]
+        for row, (hits, each) in enumerate(zip(found, answers, strict=True)):
+            if choose is not None:
+                places = choose(row, each.distances, each.codes, each.vectors, None)
+                answers[row] = finish([hits[place] for place in places])
+        return answers
 
     def words_obstacle(self) -> str:
         """Say that a server keeps texts, but not their words."""
         return "a Milvus server keeps texts, but no index of their words"
 
-    def holds_words(self, words: Sequence[str]) -> list[bool]:
-        """Return that no text is known to have a word."""
-        return [False] * len(words)
-
     def describe(self) -> dict[str, object]:
         """Return what there is; plain values for JSON."""
-        address = self._connection.address
+        address, items = self._connection.address, len(self)
         return {
+            "items": items,
+            "bits": self.bits,
+            "model": self.model,
             "store": "milvus",
             "url": str(address),
-            "items": len(self),
-            "bits": self.bits,
             "vector_bytes": self.vector_bytes,
-            "model": self.model,
-            "bytes": len(self) * ((self.bits + 7) // 8 + self.vector_bytes),
+            "bytes": items * ((self.bits + 7) // 8 + self.vector_bytes),
             "index": INDEX_TYPE,
             "consistency": address.consistency,
             "server": self._connection.call("get_server_version"),
@@ -333,29 +329,10 @@ class MilvusStore:
         self._forget_model()
         self._model_folder = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.close()
-
     def _codes(self, rows: Iterable[Mapping[str, Any]]) -> Codes:
         joined = b"".join(as_bytes(row[CODE]) for row in rows)
         packed = np.frombuffer(joined, dtype=np.uint8)
         return Codes(packed.reshape(-1, (self.bits + 7) // 8), self.bits)
-
-    def _fetch_all(
-        self, ids: Sequence[str], fields: list[str], at_a_time: int = LOOKUP_IDS
-    ) -> list[Row]:
-        known = self._collection.fetch(ids, fields, at_a_time)
-        missing = [name for name in ids if name not in known]
-        if missing:
-            raise DataError(
-                f"{len(missing)} of {len(ids)} ids are not in index {self.name}, such "
-                f"as '{missing[0]}'. Check the spelling; searching by words shows the "
-                "ids of what is found."
-            )
-        return [known[name] for name in ids]
 
 
 def require_free(connection: Connection) -> None:

@@ -91,9 +91,10 @@ class Buckets:
 
     @classmethod
     def build(cls, rows: Rows, bits: int) -> "Buckets | None":
-        """Sort rows, as they are stored and at most 2^32, into buckets.
+        """Sort rows, those of a grouping where there is one, into buckets.
 
         There are none where rows are few, codes are short, or numba is not installed.
+        At most 2^32 rows fit.
         """
         kernels, (cuts, width) = load_kernels("bucket"), choose_cuts(bits, len(rows))
         if len(rows) < MIN_ROWS or not len(cuts) or kernels is None:
@@ -174,27 +175,26 @@ def may_be_done(part: Part, buckets: Buckets, radius: int, max_time: float) -> b
 
 
 def within_buckets(
-    part: Part, buckets: Buckets, bits: int, queries: Rows, radius: int, max_time: int
+    part: Part, buckets: Buckets, queries: Rows, radius: int, max_time: int
 ) -> list[Keys | None]:
     """Find the keys of all rows no farther than the radius, unsorted.
 
-    The queries are rows, flat. None for a query that takes longer than the maximum,
-    in nanoseconds, by the estimate.
+    None for a query that takes longer than the maximum, in nanoseconds, by the
+    estimate.
     """
-    words = row_shape(bits)
-    length = len(words)
+    words, line, length = part.words, flat(queries), len(part.words)
     openings = list_openings(len(buckets.cuts), buckets.width, radius)
     row_time = _row_time(part)
     search = load_kernels("bucket").within_buckets
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
         search(
-            part.flat_rows, words, *buckets.tables, openings, part.flat_order,
-            part.first, part.flat_dead, queries[start * length : stop * length],
+            part.flat_stored, words, *buckets.tables, openings, part.flat_order,
+            part.first, part.flat_dead, line[start * length : stop * length],
             radius, row_time, max_time, found, sizes,
         )  # fmt: skip
 
-    return search_with_room(work, 0, len(queries) // length)
+    return search_with_room(work, 0, len(queries))
 
 
 def _row_time(part: Part) -> int:

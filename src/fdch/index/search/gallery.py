@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex, DataError
+from fdch.errors import DataError
 from fdch.index.search.rows import (
     NOTHING,
     NUMBER_MASK,
@@ -18,17 +18,13 @@ from fdch.index.search.rows import (
     Rows,
     flat,
     freeze,
-    row_codes,
     row_length,
     row_type,
-    row_words,
 )
 
 if TYPE_CHECKING:
     from fdch.index.search.buckets import Buckets
     from fdch.index.search.groups import Grouping
-
-__all__ = ["Found", "Gallery", "Part", "Rows", "row_codes", "row_type", "row_words"]
 
 NO_FLAGS: Flags = np.empty(0, dtype=np.bool_)
 NO_PLACES: Places = np.empty(0, dtype=np.uint32)
@@ -39,21 +35,31 @@ BROAD = 8  # where one row of so many may be found, the others count as removed
 class Part:
     """Rows that were added one after another.
 
-    `rows` are codes, (n,) or (n, words), contiguous and aligned, often a map of a file:
-    in the order of insertion, or as the grouping orders them.
+    `rows` are codes in the order of insertion, (n,) or (n, words), contiguous and
+    aligned, often a map of a file.
     """
 
     rows: Rows
     first: int  # number of the first of them; numbers rise with insertion
     dead: Flags | None = None  # which are removed, (n,), in the order of numbers
     grouping: "Grouping | None" = None  # groups with bounds, after compaction
-    buckets: "Buckets | None" = None  # tables for small radii, after compaction
+    buckets: "Buckets | None" = None  # tables for small radii, of rows as grouped
     numbers: Ints | None = None  # of the rows, rising, where they do not just follow
+
+    @cached_property
+    def words(self) -> tuple[int, ...]:
+        """A zero for each word of a row: kernels are compiled for its length."""
+        return (0,) * (1 if self.rows.ndim == 1 else self.rows.shape[1])
 
     @cached_property
     def flat_rows(self) -> Rows:
         """The rows as one line of words."""
         return flat(self.rows)
+
+    @cached_property
+    def flat_stored(self) -> Rows:
+        """The rows as groups and buckets know them, as one line of words."""
+        return self.flat_rows if self.grouping is None else flat(self.grouping.rows)
 
     @cached_property
     def flat_dead(self) -> Flags:
@@ -62,7 +68,7 @@ class Part:
 
     @cached_property
     def flat_order(self) -> Places:
-        """Which row is stored where; empty for rows in order of insertion."""
+        """Which row each stored one is; empty where they lie in order of insertion."""
         return freeze(NO_PLACES if self.grouping is None else self.grouping.order)
 
     def only(self, picked: Ints) -> "Part":
@@ -72,18 +78,7 @@ class Part:
             dead[picked] = False if self.dead is None else self.dead[picked]
             return replace(self, dead=dead)
         living = picked if self.dead is None else picked[~self.dead[picked]]
-        return Part(self.take_rows(living), self.first, numbers=self.first + living)
-
-    def take_rows(self, picked: Ints | slice = slice(None)) -> Rows:
-        """Return some rows, all by default, in the order of numbers."""
-        if self.grouping is None:
-            return self.rows[picked]
-        places = self.grouping.places[picked]
-        if places.max(initial=0) >= len(self):
-            raise DamagedIndex(
-                "a grouping names rows that do not exist; compact the index again."
-            )
-        return self.rows[places]
+        return Part(self.rows[living], self.first, numbers=self.first + living)
 
     def number_keys(self, keys: Ints) -> Ints:
         """Put the rows' own numbers into keys, where they have some."""
@@ -147,6 +142,16 @@ class Gallery:
                 inside[inside] = ~part.dead[places[inside]]
             found |= inside
         return found
+
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes that say which rows can be found."""
+        return sum(
+            part.flat_dead.nbytes
+            if part.numbers is None
+            else part.numbers.nbytes + part.rows.nbytes
+            for part in self.parts
+        )
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))

@@ -252,10 +252,10 @@ def majorities(
 
 
 @compiled
-def sort_cells(cells: Places, starts: Ints, order: Places, places: Places) -> None:
+def sort_cells(cells: Places, starts: Ints, order: Places) -> None:
     """Sort rows by cell, those of one cell by number.
 
-    Writes where each cell begins, (cells + 1,), and order and its inverse, places.
+    Writes where each cell begins, (cells + 1,), and the order of the rows.
     """
     starts[:] = 0
     for row in range(cells.shape[0]):
@@ -266,5 +266,4 @@ def sort_cells(cells: Places, starts: Ints, order: Places, places: Places) -> No
     for row in range(cells.shape[0]):
         here = np.int64(cells[row])
         order[ends[here]] = row
-        places[row] = ends[here]
         ends[here] += 1

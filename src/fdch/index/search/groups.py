@@ -46,10 +46,10 @@ QUERIES_PER_TASK = 32
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """How the rows of a part are grouped."""
+    """The rows of a part again, in order of their groups."""
 
-    order: Places  # which row, counted from the part's first, is stored where, (n,)
-    places: Places  # where each row is stored, (n,): the inverse of order
+    rows: Rows  # group by group, ring by ring
+    order: Places  # which row of the part, counted from its first, each is, (n,)
     centres: Rows  # majority codes of the groups
     starts: Ints  # where each ring begins, (groups, bits + 2); it ends at the next
     reaches: Ints  # distance of each group's farthest row from its centre, falling
@@ -68,12 +68,12 @@ class Grouping:
         cls, arrays: Mapping[str, NDArray[Any]], bits: int, count: int
     ) -> "Grouping":
         """Make a grouping of stored arrays; DamagedIndex if they cannot be one."""
-        groups = len(arrays.get("reaches", ()))
-        length = row_length(bits)
+        groups, length = len(arrays.get("reaches", ())), row_length(bits)
+        words = () if length == 1 else (length,)
         expected = {
+            "rows": (row_type(bits), (count, *words)),
             "order": (np.dtype(np.uint32), (count,)),
-            "places": (np.dtype(np.uint32), (count,)),
-            "centres": (row_type(bits), (groups,) if length == 1 else (groups, length)),
+            "centres": (row_type(bits), (groups, *words)),
             "starts": (np.dtype(np.int64), (groups, bits + 2)),
             "reaches": (np.dtype(np.int64), (groups,)),
         }
@@ -152,8 +152,8 @@ def group_rows(rows: Rows, bits: int, centres: Rows, threads: int) -> Grouping:
     assign = partial(kernels.assign, line, words, middle)
     share([partial(assign, *piece, rings, cells) for piece in pieces], threads)
     begins = np.empty(len(centres) * rings + 1, dtype=np.int64)
-    order, places = np.empty((2, count), dtype=np.uint32)
-    kernels.sort_cells(cells, begins, order, places)
+    order = np.empty(count, dtype=np.uint32)
+    kernels.sort_cells(cells, begins, order)
     starts = np.empty((len(centres), rings + 1), dtype=np.int64)
     starts[:, :rings] = begins[:-1].reshape(-1, rings)
     starts[:, rings] = begins[rings::rings]
@@ -161,23 +161,22 @@ def group_rows(rows: Rows, bits: int, centres: Rows, threads: int) -> Grouping:
     reaches = np.where(filled, np.arange(rings), 0).max(axis=1)
     kept = np.flatnonzero(filled.any(axis=1))
     kept = kept[np.argsort(-reaches[kept], kind="stable")]
-    return Grouping(order, places, centres[kept], starts[kept], reaches[kept])
+    return Grouping(rows[order], order, centres[kept], starts[kept], reaches[kept])
 
 
 def compared_share(
     grouping: Grouping, rows: Rows, bits: int, k: int, queries: Rows
 ) -> float:
     """Measure on some queries the share of rows that a search compares."""
-    part = Part(rows[grouping.order], 0, None, grouping)
+    part = Part(rows, 0, None, grouping)
     limits = np.full(len(queries), bits + 1, dtype=np.int64)
-    _, compared = nearest_in_groups(part, grouping, bits, queries, limits, k, 1)
+    _, compared = nearest_in_groups(part, grouping, queries, limits, k, 1)
     return float(np.mean(compared)) / len(rows)
 
 
 def nearest_in_groups(
     part: Part,
     grouping: Grouping,
-    bits: int,
     queries: Rows,
     limits: Ints,
     k: int,
@@ -190,14 +189,14 @@ def nearest_in_groups(
         compared with each query.
     """
     kernels = load_kernels("group")
-    count, words, line = len(queries), row_shape(bits), flat(queries)
+    count, words, line = len(queries), part.words, flat(queries)
     found = np.full((count, k), NOTHING, dtype=np.int64)
     compared = np.zeros(count, dtype=np.int64)
 
     def work(start: int, stop: int) -> None:
         some = slice(start, stop)
         kernels.nearest_in_groups(
-            part.flat_rows, words, part.flat_order, part.first, part.flat_dead,
+            part.flat_stored, words, part.flat_order, part.first, part.flat_dead,
             grouping.bounds, line[start * len(words) : stop * len(words)],
             limits[some], found[some], compared[some],
         )  # fmt: skip
@@ -208,15 +207,15 @@ def nearest_in_groups(
 
 
 def within_groups(
-    part: Part, grouping: Grouping, bits: int, queries: Rows, radius: int
+    part: Part, grouping: Grouping, queries: Rows, radius: int
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
     kernels = load_kernels("group")
-    words, line = row_shape(bits), flat(queries)
+    words, line = part.words, flat(queries)
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
         kernels.within_groups(
-            part.flat_rows, words, part.flat_order, part.first, part.flat_dead,
+            part.flat_stored, words, part.flat_order, part.first, part.flat_dead,
             grouping.bounds, line[start * len(words) : stop * len(words)],
             radius + 1, found, sizes,
         )  # fmt: skip
@@ -224,10 +223,10 @@ def within_groups(
     return cast("list[Keys]", search_with_room(work, 0, len(queries)))
 
 
-def count_reached(grouping: Grouping, bits: int, queries: Rows, radius: int) -> Ints:
+def count_reached(part: Part, grouping: Grouping, queries: Rows, radius: int) -> Ints:
     """Count the rows that a radius search in groups would compare with each query."""
     reached = np.empty(len(queries), dtype=np.int64)
     load_kernels("group").count_reached(
-        row_shape(bits), grouping.bounds, flat(queries), radius + 1, reached
+        part.words, grouping.bounds, flat(queries), radius + 1, reached
     )
     return reached

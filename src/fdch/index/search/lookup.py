@@ -5,7 +5,6 @@ radius, each query takes the way with the lowest estimated time: buckets, groups
 scan.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -13,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DamagedIndex, DataError, SettingError
+from fdch.errors import DataError, SettingError
 from fdch.index.search.buckets import Buckets, may_be_done, within_buckets
 from fdch.index.search.gallery import Found, Gallery, Part
 from fdch.index.search.groups import (
     QUERIES_PER_TASK,
-    Grouping,
     count_reached,
     group_rows,
     nearest_in_groups,
@@ -29,7 +27,6 @@ from fdch.index.search.rows import (
     NUMBER_BITS,
     NUMBER_MASK,
     Rows,
-    flat,
     freeze,
     row_length,
     row_type,
@@ -99,7 +96,7 @@ def within(
     threads = threads or usable_cores()
     radius = min(max(radius, -1), gallery.bits)
     if most is not None and not any(
-        _has_quick_lookup(part, len(queries), radius, threads, kernels)
+        _quick_buckets(part, len(queries), radius, threads, kernels)
         for part in gallery.parts
     ):
         return _nearest(gallery, queries, radius, most, threads, kernels)
@@ -108,8 +105,7 @@ def within(
     for start in range(0, len(rows), step):
         some = rows[start : start + step]
         in_parts = [
-            _within_any(part, gallery.bits, some, radius, threads, kernels)
-            for part in gallery.parts
+            _within_any(part, some, radius, threads, kernels) for part in gallery.parts
         ]
         if len(in_parts) == 1:  # buckets take microseconds, so that a copy would count
             found += [_sort_keys(keys, most, seen) for keys in in_parts[0]]
@@ -137,9 +133,9 @@ def warm(bits: int) -> None:
         )
         parts += [Part(rows, 4, dead, grouping), Part(rows, 6, dead, grouping, buckets)]
         # So few rows would be scanned rather than looked up.
-        count_reached(grouping, bits, rows, 0)
-        within_groups(parts[-1], grouping, bits, rows, 0)
-        within_buckets(parts[-1], buckets, bits, flat(rows), 0, 1 << 40)
+        count_reached(parts[-1], grouping, rows, 0)
+        within_groups(parts[-1], grouping, rows, 0)
+        within_buckets(parts[-1], buckets, rows, 0, 1 << 40)
     gallery = Gallery(bits, tuple(parts))
     nearest(gallery, codes, 1)
     within(gallery, codes, 0)
@@ -179,16 +175,16 @@ def _nearest_keys(
     gallery: Gallery, queries: Rows, radius: int, k: int, threads: int, kernels: Any
 ) -> Keys:
     """Search part after part; what was found so far limits what may still come."""
-    bits, limits = gallery.bits, np.empty(len(queries), dtype=np.int64)
+    limits = np.empty(len(queries), dtype=np.int64)
     limits.fill(radius + 1)
     held: Keys | None = None
     for part in gallery.parts:
         if part.grouping is not None and is_compiled(kernels):
             keys, _ = nearest_in_groups(
-                part, part.grouping, bits, queries, limits, k, threads
+                part, part.grouping, queries, limits, k, threads
             )
         else:
-            keys = nearest_in_part(part, bits, queries, limits, k, threads, kernels)
+            keys = nearest_in_part(part, queries, limits, k, threads, kernels)
         if held is not None:
             keys = np.sort(np.concatenate([held, keys], 1), axis=1)[:, :k]
         held = keys
@@ -208,26 +204,27 @@ def _sort_keys(keys: Keys, most: int | None, seen: int) -> Found:
     return Found(keys & NUMBER_MASK, (keys >> NUMBER_BITS).astype(np.uint16), seen)
 
 
-def _has_quick_lookup(
+def _quick_buckets(
     part: Part, queries: int, radius: int, threads: int, kernels: Any
-) -> bool:
-    """Return whether buckets may find all rows within a radius sooner than a scan."""
+) -> Buckets | None:
+    """Return a part's buckets where they may take less time than a scan."""
     if part.buckets is None or radius < 0 or not is_compiled(kernels):
-        return False
-    return may_be_done(part, part.buckets, radius, _scan_time(part, queries, threads))
+        return None
+    scan_time = _scan_time(part, queries, threads)
+    is_quick = may_be_done(part, part.buckets, radius, scan_time)
+    return part.buckets if is_quick else None
 
 
 def _within_any(
-    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
+    part: Part, queries: Rows, radius: int, threads: int, kernels: Any
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
-    buckets, grouping = part.buckets, part.grouping
+    buckets = _quick_buckets(part, len(queries), radius, threads, kernels)
+    has_groups = part.grouping is not None and radius >= 0 and is_compiled(kernels)
+    if buckets is None and not has_groups:
+        return within_part(part, queries, radius, threads, kernels)
     scan_time = _scan_time(part, len(queries), threads)
-    if buckets is not None and not may_be_done(part, buckets, radius, scan_time):
-        buckets = None
-    if radius < 0 or (buckets is None and grouping is None) or not is_compiled(kernels):
-        return within_part(part, bits, queries, radius, threads, kernels)
-    look_up = partial(_look_up, part, buckets, grouping, bits, radius, scan_time)
+    look_up = partial(_look_up, part, buckets, radius, scan_time)
     if threads == 1 or len(queries) <= QUERIES_PER_TASK:
         found = look_up(queries)  # at once: a lookup takes microseconds
     else:
@@ -240,47 +237,40 @@ def _within_any(
         share([partial(work, *piece) for piece in pieces], threads)
     left = [query for query, keys in enumerate(found) if keys is None]
     if left:
-        scanned = _scan_stored(part, bits, queries[left], radius, threads, kernels)
+        scanned = within_part(part, queries[left], radius, threads, kernels)
         for query, keys in zip(left, scanned, strict=True):
             found[query] = keys
     return cast("list[Keys]", found)
 
 
 def _look_up(
-    part: Part,
-    buckets: Buckets | None,
-    grouping: Grouping | None,
-    bits: int,
-    radius: int,
-    scan_time: int,
-    queries: Rows,
+    part: Part, buckets: Buckets | None, radius: int, scan_time: int, queries: Rows
 ) -> list[Keys | None]:
     """Find by buckets or groups what is sooner found so; None for the scan's queries.
 
     `scan_time` is what a scan spends on a query, in nanoseconds; `buckets` are the
     part's own where they may be quicker.
     """
+    grouping = part.grouping
     if buckets is None:
         found: list[Keys | None] = [None] * len(queries)
     else:
         max_time = scan_time if grouping is None else min(scan_time, QUICK_TIME)
-        found = within_buckets(part, buckets, bits, flat(queries), radius, max_time)
+        found = within_buckets(part, buckets, queries, radius, max_time)
     if grouping is None:
         return found
     left = [query for query, keys in enumerate(found) if keys is None]
     if not left:
         return found
-    reached = count_reached(grouping, bits, queries[left], radius)
+    reached = count_reached(part, grouping, queries[left], radius)
     times = (reached * GROUPED_ROW_TIME).astype(np.int64) + GROUPS_TIME
     for query, time in zip(left, times.tolist(), strict=True):
         one = queries[query : query + 1]
         if buckets is not None:
             max_time = min(scan_time, time)
-            [found[query]] = within_buckets(
-                part, buckets, bits, flat(one), radius, max_time
-            )
+            [found[query]] = within_buckets(part, buckets, one, radius, max_time)
         if found[query] is None and time < scan_time:
-            [found[query]] = within_groups(part, grouping, bits, one, radius)
+            [found[query]] = within_groups(part, grouping, one, radius)
     return found
 
 
@@ -291,22 +281,3 @@ def _scan_time(part: Part, queries: int, threads: int) -> int:
     if threads == 1 or count == 0:
         return time
     return time // threads_for(count, part.rows.nbytes // count, queries, threads)
-
-
-def _scan_stored(
-    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
-) -> list[Keys]:
-    """Scan rows as they are stored, whatever order that is."""
-    if part.grouping is None:
-        return within_part(part, bits, queries, radius, threads, kernels)
-    stored = replace(part, first=0, dead=None, grouping=None, buckets=None)
-    collected = []
-    for keys in within_part(stored, bits, queries, radius, threads, kernels):
-        numbers = part.grouping.order[keys & NUMBER_MASK].astype(np.int64)
-        if numbers.max(initial=0) >= len(part):
-            raise DamagedIndex(
-                "a grouping names rows that do not exist; compact the index again."
-            )
-        moved = (keys >> NUMBER_BITS << NUMBER_BITS) | (numbers + part.first)
-        collected.append(moved if part.dead is None else moved[~part.dead[numbers]])
-    return collected

@@ -14,7 +14,7 @@ import numpy as np
 from fdch.errors import MissingExtra, SettingError
 from fdch.index.search import scan_numpy
 from fdch.index.search.gallery import Part
-from fdch.index.search.rows import CHUNK, NOTHING, Ints, Rows, flat, row_shape
+from fdch.index.search.rows import CHUNK, NOTHING, Ints, Rows, flat
 from fdch.index.search.threads import ranges, share
 
 Engine = Literal["auto", "numba", "numpy"]
@@ -80,26 +80,20 @@ def is_compiled(kernels: Any) -> bool:
 
 
 def nearest_in_part(
-    part: Part,
-    bits: int,
-    queries: Rows,
-    limits: Ints,
-    k: int,
-    threads: int,
-    kernels: Any,
+    part: Part, queries: Rows, limits: Ints, k: int, threads: int, kernels: Any
 ) -> Keys:
     """Find for each query the k nearest rows that stay below its limit, a distance.
 
     Returns:
         Keys in order, (queries, k), filled up with NOTHING.
     """
-    scan = _Scan(part, bits, queries, threads)
+    scan = _Scan(part, queries, threads)
     found = np.empty((scan.row_pieces, len(queries), k), dtype=np.int64)
     found.fill(NOTHING)
 
     def work(piece: int, rows: tuple[int, int], some: slice) -> None:
         kernels.nearest_rows(
-            *scan.arguments(rows, some), limits[some], bits, found[piece, some]
+            *scan.arguments(rows, some), limits[some], scan.bits, found[piece, some]
         )
 
     scan.share(work)
@@ -110,10 +104,10 @@ def nearest_in_part(
 
 
 def within_part(
-    part: Part, bits: int, queries: Rows, radius: int, threads: int, kernels: Any
+    part: Part, queries: Rows, radius: int, threads: int, kernels: Any
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
-    scan = _Scan(part, bits, queries, threads)
+    scan = _Scan(part, queries, threads)
     pieces: list[list[Keys]] = [[] for _ in queries]
 
     def work(piece: int, rows: tuple[int, int], some: slice) -> None:
@@ -135,12 +129,13 @@ def within_part(
 class _Scan:
     """Rows and queries laid out for the kernels, and how threads share them."""
 
-    def __init__(self, part: Part, bits: int, queries: Rows, threads: int) -> None:
-        self.words = row_shape(bits)
+    def __init__(self, part: Part, queries: Rows, threads: int) -> None:
+        self.words = part.words
         self.first, self.dead, self.count = part.first, part.flat_dead, len(part)
-        self.rows = part.flat_rows if part.grouping is None else flat(part.take_rows())
+        self.rows = part.flat_rows
         self.flat_queries, self.queries = flat(queries), len(queries)
         code_bytes = self.rows.itemsize * len(self.words)
+        self.bits = 8 * code_bytes  # those of the codes, and zeros
         self.threads = threads_for(self.count, code_bytes, self.queries, threads)
         shares_queries = self.queries >= self.threads * MIN_QUERIES_TO_SHARE
         self.row_pieces = 1 if shares_queries else self.threads

@@ -19,7 +19,7 @@ class Cache:
         self._known: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what is kept under a key; make and keep it where there is nothing.
 
         The latest result is kept whatever its size.
@@ -30,7 +30,7 @@ class Cache:
                 known: T = self._known[key][0]
                 return known
         made = make()
-        taken = size(made) + _ENTRY_BYTES
+        taken = getattr(made, "nbytes", 0) + _ENTRY_BYTES
         with self._guard:
             if key not in self._known:
                 self._known[key] = (made, taken)

@@ -33,7 +33,7 @@ from fdch.index.storage.catalogue.identities import (
 from fdch.index.storage.catalogue.items import to_row
 from fdch.index.storage.catalogue.word_table import has_words
 from fdch.index.storage.catalogue.words import find_forms, join_words
-from fdch.index.storage.creating import WriteModel, create_folder
+from fdch.index.storage.creating import WriteModel, create_folder, free_place
 from fdch.index.storage.duplicates import near_groups
 from fdch.index.storage.files.checking import file_problems
 from fdch.index.storage.files.layout import MODEL
@@ -44,6 +44,7 @@ from fdch.index.store import (
     Added,
     Answer,
     Choose,
+    CodeStore,
     ColumnType,
     Condition,
     Contents,
@@ -59,7 +60,7 @@ from fdch.index.store import (
 from fdch.progress import Progress, silent
 
 
-class CodeFolder:
+class CodeFolder(CodeStore):
     """Codes under ids in a folder. Threads may share one.
 
     >>> import tempfile
@@ -102,6 +103,11 @@ class CodeFolder:
     def open(cls, path: str | Path, writable: bool = False) -> Self:
         """Open an index, to be changed where it is writable; only one at a time can."""
         return cls(Access(Path(path), writable=writable))
+
+    @staticmethod
+    def require_free(path: str | Path) -> None:
+        """Refuse a place where `create` could not make an index."""
+        free_place(Path(path))
 
     def __len__(self) -> int:
         with self._access.reading() as view:
@@ -147,16 +153,13 @@ class CodeFolder:
         with self._access.reading() as view:
             return find_items(view, ids)
 
-    def codes(self, ids: Sequence[str]) -> Codes:
-        """Return the codes of items; refuse ids that are not there."""
-        with self._access.reading() as view:
-            numbers = _require_numbers(view, ids)
-            return view.snapshot.codes(view.snapshot.positions(numbers))
-
     def fetch(self, ids: Sequence[str]) -> Known:
         """Return items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
-            return _read_known(view, _require_numbers(view, ids))
+            numbers = numbers_of(view, ids)
+            if gone := [id for id in ids if id not in numbers]:
+                raise unknown_ids(view, gone, len(ids))
+            return _read_known(view, np.array([numbers[id] for id in ids], np.int64))
 
     def search(
         self,
@@ -217,6 +220,7 @@ class CodeFolder:
             return {
                 "items": view.items,
                 "bits": self.bits,
+                "model": self.model,
                 "vector_bytes": self.vector_bytes,
                 "removed": int(snapshot.starts[-1]) - view.items,
                 "parts": len(snapshot.parts),
@@ -224,7 +228,6 @@ class CodeFolder:
                 "bytes": size,
                 "columns": list(number_columns(view)),
                 "commit": snapshot.state.counts.commit,
-                "model": self.model,
                 "facts": self.facts,
             }
 
@@ -250,11 +253,6 @@ class CodeFolder:
         """Say what is odd about conditions, such as a value that no item has."""
         with self._access.reading() as view:
             return note_conditions(view, where)
-
-    @property
-    def keeps_types(self) -> bool:
-        """Whether the types of columns can be changed."""
-        return True
 
     def types(self) -> dict[str, ColumnType]:
         """Return how the cells of each column are compared."""
@@ -311,23 +309,9 @@ class CodeFolder:
         """Let go of the files."""
         self._close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
 
 def _read_known(view: View, numbers: NDArray[np.int64]) -> Known:
     snapshot = view.snapshot
     positions = snapshot.positions(numbers)
     codes, vectors = snapshot.codes(positions), snapshot.vectors(positions)
     return Known(items_of(view, numbers), codes, vectors)
-
-
-def _require_numbers(view: View, ids: Sequence[str]) -> NDArray[np.int64]:
-    """Return the numbers of items; refuse ids that are not there."""
-    numbers = numbers_of(view, ids)
-    if gone := [id for id in ids if id not in numbers]:
-        raise unknown_ids(view, gone, len(ids))
-    return np.array([numbers[id] for id in ids], dtype=np.int64)

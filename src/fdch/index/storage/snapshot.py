@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fdch.codes import Codes
 from fdch.errors import DamagedIndex
-from fdch.index.search.gallery import Gallery
+from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.rows import row_codes, row_length, row_type
 from fdch.index.storage.cache import Cache
 from fdch.index.storage.catalogue.tables import State, kept_records
@@ -55,7 +55,7 @@ class Snapshot:
     def gallery(self) -> Gallery:
         """Return all rows as the search takes them, under their positions."""
         parts = [
-            part.search_part(int(start))
+            Part(part.rows, int(start), part.dead, part.grouping, part.buckets)
             for part, start in zip(self.parts, self.starts, strict=False)
         ]
         return Gallery(self.place.bits, tuple(parts))
@@ -81,11 +81,6 @@ class Snapshot:
         """Return the numbers of all items, rising."""
         found = [part.item_numbers(part.living()) for part in self.parts]
         return np.concatenate([_NO_NUMBERS, *found])
-
-    def first_living(self, count: int) -> NDArray[np.int64]:
-        """Return the numbers of some items, the oldest, at most so many."""
-        some = (part.item_numbers(part.living()[:count]) for part in self.parts)
-        return next((numbers for numbers in some if len(numbers)), _NO_NUMBERS)
 
     def draw(self, count: int, seed: int) -> NDArray[np.int64]:
         """Draw at most so many numbers of items at random, not looking at all."""

@@ -9,7 +9,6 @@ write-ahead log, whose frames have checksums of their own.
 import logging
 import os
 import sqlite3
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -82,9 +81,8 @@ def write_check(folder: Path, uid: bytes) -> None:
 
 def check_problem(folder: Path, uid: bytes) -> str | None:
     """Say what is wrong with the catalogue's file, or with its checksum."""
-    try:
-        content = (folder / CHECK).read_bytes()
-    except FileNotFoundError:
+    content = _read_check(folder)
+    if content is None:
         return "its checksum is missing"
     if not is_check(content, uid):
         return "its checksum is damaged"
@@ -105,11 +103,13 @@ def is_log_of_file(connection: sqlite3.Connection, folder: Path) -> bool:
 
 def _check_note(folder: Path) -> int:
     """Return 31 bits of the file's checksum, 0 where there is none."""
-    try:
-        content = (folder / CHECK).read_bytes()
-    except FileNotFoundError:
-        return 0
-    return int.from_bytes(content[-4:], "little") >> 1
+    return int.from_bytes((_read_check(folder) or b"")[-4:], "little") >> 1
+
+
+def _read_check(folder: Path) -> bytes | None:
+    with suppress(FileNotFoundError):
+        return (folder / CHECK).read_bytes()
+    return None
 
 
 def _file_check(path: Path) -> bytes:
@@ -157,8 +157,7 @@ class Catalogue:
     def __init__(self, folder: Path, *, writable: bool) -> None:
         self.folder, self.path = folder, folder / CATALOGUE
         drop_inherited()
-        self._idle: list[Reader] = []
-        self._guard = threading.Lock()
+        self._idle: list[Reader] = []  # any thread takes from its end, or adds there
         self._kept_bytes = 0  # of the write-ahead log, that the last checkpoint left
         self._is_closed = self._is_checked = False
         self._file: tuple[int, int] | None = None
@@ -193,8 +192,7 @@ class Catalogue:
         except sqlite3.Error:  # damaged; what was read was read
             reader.close()
             return
-        with self._guard:
-            self._idle.append(reader)
+        self._idle.append(reader)
 
     def require_unmoved(self, reader: Reader) -> None:
         """Refuse what was read, without a lock, of a file that was written since."""
@@ -285,14 +283,14 @@ class Catalogue:
 
     def drop(self) -> None:
         """Close every connection in a forked child, whose parent has the log."""
-        self._guard = threading.Lock()  # a thread that is not here may have it
         self._close(writer_first=True)
 
     def _close(self, *, writer_first: bool) -> None:
-        with self._guard:
-            order = [*self._idle, self._reader]
-            self._idle.clear()
         self._is_closed = True
+        order = [self._reader]
+        with suppress(IndexError):
+            while True:  # one by one: no other thread gets what is closed here
+                order.append(self._idle.pop())
         if self._writer is not None:
             order.insert(0 if writer_first else len(order), self._writer)
             self._writer = None
@@ -303,17 +301,16 @@ class Catalogue:
     def _take_reader(self) -> Reader:
         self._require_open()
         while True:
-            with self._guard:
-                if not self._idle:
-                    break
+            try:
                 reader = self._idle.pop()
+            except IndexError:
+                return self._connect_reader()
             # one without locks does not see what is in the write-ahead log
             if reader.still is None or (
                 reader.still == file_version(self.path) and not _size(self.folder / WAL)
             ):
                 return reader
             reader.close()
-        return self._connect_reader()
 
     def _require_open(self) -> None:
         if self._is_closed:

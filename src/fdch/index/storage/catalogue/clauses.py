@@ -12,7 +12,7 @@ from fdch.index.column_types import (
     read_truth,
     truth_spellings,
 )
-from fdch.index.store import ColumnType
+from fdch.index.store import ColumnType, Condition
 
 Clause = tuple[str, tuple[Value, ...]]  # of a query, with what to fill in
 TEXT = "CASE spelled WHEN '' THEN CAST(value AS TEXT) ELSE spelled END"
@@ -46,7 +46,20 @@ class Column:
     type: ColumnType
 
 
-def equal_clauses(column: Column, text: str) -> list[Clause]:
+def find_clauses(column: Column, condition: Condition) -> list[Clause]:
+    """Return parts of a query that together find the cells that fulfil a condition.
+
+    For "!=", they find the cells to leave out.
+    """
+    operator, values = condition.operator, list(dict.fromkeys(condition.values))
+    if operator == "^=":
+        return prefix_clauses(values[0])
+    if operator in ("=", "!=", "in"):
+        return [clause for text in values for clause in _equal_clauses(column, text)]
+    return _range_clauses(column, operator, values[0])
+
+
+def _equal_clauses(column: Column, text: str) -> list[Clause]:
     """Return parts of a query that together find the cells equal to a value."""
     if column.type == "boolean" and (truth := read_truth(text)) is not None:
         return [("value = ?", (each,)) for each in truth_spellings(truth)]
@@ -67,7 +80,7 @@ def equal_clauses(column: Column, text: str) -> list[Clause]:
     ]
 
 
-def range_clauses(column: Column, operator: str, text: str) -> list[Clause]:
+def _range_clauses(column: Column, operator: str, text: str) -> list[Clause]:
     """Return parts of a query that together find the cells before or after a value.
 
     Cells that do not fit the column's type are neither.

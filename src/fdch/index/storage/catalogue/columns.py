@@ -25,14 +25,14 @@ from fdch.index.storage.catalogue.clauses import (
     IS_TEXT,
     MISFIT,
     TEXT,
-    Clause,
     Column,
+    find_clauses,
     prefix_clauses,
 )
 from fdch.index.storage.catalogue.items import Row
 from fdch.index.storage.files.layout import CATALOGUE, REPAIR
 from fdch.index.storage.snapshot import View
-from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Contents
+from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Condition, Contents
 
 MAX_TYPES = 1000  # columns whose types are kept
 _SHOWN = 3
@@ -60,9 +60,12 @@ class ColumnLook(Column):
         type = view.snapshot.about.types.get(name, "text")
         return cls(view.connection, number, type, view.snapshot.cache)
 
-    def has_cell(self, clause: Clause) -> bool:
-        """Return whether a cell fulfils a clause."""
-        return any(self._rows("SELECT 1", clause[0], *clause[1], 1))
+    def has(self, condition: Condition) -> bool:
+        """Return whether a cell fulfils a condition."""
+        return any(
+            any(self._rows("SELECT 1", clause, *values, 1))
+            for clause, values in find_clauses(self, condition)
+        )
 
     def values_like(self, text: str) -> list[str]:
         """Return some values, those that begin with the same letter first."""
@@ -107,7 +110,7 @@ class ColumnLook(Column):
         """Count the cells that do not fit the column's type; return one of them."""
         select = f"SELECT {COUNT}, min({TEXT})"
         key, rows = ("misfits", self.number), self._rows(select, MISFIT[self.type], 1)
-        [(count, example)] = self.cache.get(key, lambda: list(rows), len)
+        [(count, example)] = self.cache.get(key, lambda: list(rows))
         return count, example or ""
 
     def facts(self, items: int) -> ColumnFacts | None:

@@ -31,6 +31,11 @@ class Column(NamedTuple):
     ends: NDArray[np.int64]  # of the positions of each value
     positions: NDArray[np.int64]
 
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes of its arrays."""
+        return self.ends.nbytes + self.positions.nbytes
+
     def count_values(
         self, is_allowed: Flags | None, most: int
     ) -> list[tuple[Cell, int]]:
@@ -68,13 +73,14 @@ def count_facets(
 
     counted, uncounted = dict[str, list[tuple[Cell, int]]](), dict[str, str]()
     for name, number in names.items():
-        column = snapshot.cache.get(
-            ("facets", number), partial(_read_column, view, number), _bytes
-        )
+        read = partial(_read_column, view, number)
+        column = snapshot.cache.get(("facets", number), read)
         if column is None:
             uncounted[name] = f"it has more than {MAX_VALUES:,} values."
         elif len(column.values):
-            is_allowed = allow(other_conditions(where, name))
+            # conditions on a column itself rule out none of its values
+            others = (one for one in where if name == LABEL or one.column != name)
+            is_allowed = allow(tuple(others))
             counted[name] = column.count_values(is_allowed, most)
     every = allow(tuple(where))
     items = view.items if every is None else int(every.sum())
@@ -113,12 +119,3 @@ def _read_column(view: View, number: int) -> Column | None:
         ends[-1] = end
     positions = view.snapshot.positions(join_numbers(lists))
     return Column(values, np.array(ends, dtype=np.int64), positions)
-
-
-def other_conditions(where: Sequence[Condition], column: str) -> tuple[Condition, ...]:
-    """Return the conditions that rule out values of a column; labels rule out all."""
-    return tuple(each for each in where if column == LABEL or each.column != column)
-
-
-def _bytes(column: Column | None) -> int:
-    return 0 if column is None else column.ends.nbytes + column.positions.nbytes

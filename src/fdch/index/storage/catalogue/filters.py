@@ -1,22 +1,17 @@
 """Conditions answered by SQLite, before the search begins."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fdch.errors import DataError, suggestion
+from fdch.index import condition_notes
 from fdch.index.column_types import check_condition
-from fdch.index.condition_notes import note_missing, note_range, note_together
 from fdch.index.search.gallery import Gallery
 from fdch.index.storage.catalogue.cell_table import read_numbers
-from fdch.index.storage.catalogue.clauses import (
-    Clause,
-    equal_clauses,
-    prefix_clauses,
-    range_clauses,
-)
+from fdch.index.storage.catalogue.clauses import Clause, find_clauses
 from fdch.index.storage.catalogue.columns import ColumnLook, number_columns
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Condition
@@ -54,7 +49,6 @@ def filter_gallery(view: View, where: Sequence[Condition]) -> Gallery:
     return view.snapshot.cache.get(
         ("gallery", *where),
         lambda: gallery.only(np.flatnonzero(fulfil_all(view, where))),
-        _bytes,
     )
 
 
@@ -64,14 +58,8 @@ def fulfil_all(view: View, where: Sequence[Condition]) -> Flags:
     types = view.snapshot.about.types
     for condition in where:
         check_condition(condition, types.get(condition.column, "text"))
-    flags = [
-        view.snapshot.cache.get(
-            ("flags", condition),
-            partial(_find, view, condition),
-            lambda flags: flags.nbytes,
-        )
-        for condition in where
-    ]
+    cache = view.snapshot.cache
+    flags = [cache.get(("flags", each), partial(_find, view, each)) for each in where]
     return np.logical_and.reduce(flags)
 
 
@@ -79,55 +67,25 @@ def note_conditions(view: View, where: Sequence[Condition]) -> tuple[str, ...]:
     """Say what is odd about conditions, such as a value that no item has."""
 
     def find() -> tuple[str, ...]:
-        notes = [note for condition in where for note in _notes(view, condition)]
-        if len(where) > 1 and not notes and not fulfil_all(view, where).any():
-            notes.append(note_together(where))
-        return tuple(dict.fromkeys(notes))
+        is_empty = not fulfil_all(view, where).any()
+        notes = condition_notes.note_conditions(where, partial(_look_at, view))
+        if is_empty and len(where) > 1 and not notes:
+            notes.append(f"no item fulfils all {len(where)} conditions together.")
+        return tuple(notes)
 
-    return view.snapshot.cache.get(("notes", *where), find, lambda _: 0)
-
-
-def _bytes(gallery: Gallery) -> int:
-    """Count the bytes that say which rows may be found."""
-    return sum(
-        part.flat_dead.nbytes
-        if part.numbers is None
-        else part.numbers.nbytes + part.rows.nbytes
-        for part in gallery.parts
-    )
+    return view.snapshot.cache.get(("notes", *where), find)
 
 
-def _look(view: View, condition: Condition) -> ColumnLook:
-    number = number_columns(view).get(condition.column, -1)
-    return ColumnLook.at(view, condition.column, number)
+def _look_at(view: View, name: str) -> ColumnLook:
+    return ColumnLook.at(view, name, number_columns(view).get(name, -1))
 
 
 def _find(view: View, condition: Condition) -> Flags:
-    look = _look(view, condition)
-    operator, values = condition.operator, list(dict.fromkeys(condition.values))
-    if operator == "^=":
-        return _flag(view, look, prefix_clauses(values[0]))
-    if operator not in ("=", "!=", "in"):
-        return _flag(view, look, range_clauses(look, operator, values[0]))
-    equal = [part for text in values for part in equal_clauses(look, text)]
-    is_equal = _flag(view, look, equal)
-    if operator != "!=":
-        return is_equal
-    return _flag(view, look, [("value IS NOT NULL", ())]) & ~is_equal
-
-
-def _notes(view: View, condition: Condition) -> Iterator[str]:
-    look, is_empty = _look(view, condition), not fulfil_all(view, [condition]).any()
-    if condition.operator in ("<", "<=", ">", ">="):
-        yield from note_range(condition, look.type, look, is_empty)
-        return
-    for value in dict.fromkeys(condition.values):
-        if condition.operator == "^=":
-            is_there = not is_empty
-        else:
-            is_there = any(look.has_cell(part) for part in equal_clauses(look, value))
-        if not is_there:
-            yield note_missing(condition, value, look.type, look)
+    look = _look_at(view, condition.column)
+    is_found = _flag(view, look, find_clauses(look, condition))
+    if condition.operator != "!=":
+        return is_found
+    return _flag(view, look, [("value IS NOT NULL", ())]) & ~is_found
 
 
 def _flag(view: View, look: ColumnLook, clauses: Sequence[Clause]) -> Flags:

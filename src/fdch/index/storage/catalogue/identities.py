@@ -128,7 +128,7 @@ def unknown_ids(view: View, gone: Sequence[str], total: int) -> DataError:
         )
     if not view.items:
         return DataError(f"{said}: it is empty. Fill it with 'fdch index add'.")
-    some = [item.id for item in items_of(view, view.snapshot.first_living(_COMPARED))]
+    some = [item.id for item in items_of(view, view.snapshot.draw(_COMPARED, 0))]
     known = {id[:_LETTERS].casefold(): id for id in [*_beside(view, gone[0]), *some]}
     wanted = gone[0][:_LETTERS].casefold()
     if near := difflib.get_close_matches(wanted, known, n=_NEAR):

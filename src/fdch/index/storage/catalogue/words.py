@@ -122,7 +122,7 @@ def find_forms(view: View, word: str) -> tuple[str, ...]:
 
     if len(_numbers_with(view, word)):
         return (word,)
-    return view.snapshot.cache.get(("forms", word), find, len)
+    return view.snapshot.cache.get(("forms", word), find)
 
 
 def _numbers_with_any(view: View, words: Sequence[str]) -> Numbers:
@@ -136,7 +136,7 @@ def _numbers_with_any(view: View, words: Sequence[str]) -> Numbers:
 def _numbers_with(view: View, word: str) -> Numbers:
     """Return the numbers of the items that hold a word, rising; keep them."""
     read = partial(_read_numbers, view, word)
-    return view.snapshot.cache.get(("word", word), read, lambda each: each.nbytes)
+    return view.snapshot.cache.get(("word", word), read)
 
 
 def _read_numbers(view: View, word: str) -> Numbers:

@@ -21,7 +21,6 @@ from fdch.errors import (
 )
 
 FORMAT = 3
-_FIRST_FORMAT = "index.sqlite"  # what only an index of the first format has
 LOG = "items.log"
 CATALOGUE = "catalogue.sqlite"
 WAL = CATALOGUE + "-wal"
@@ -76,11 +75,6 @@ _SQLITE_FAULTS = {
 
 def require_index(folder: Path) -> None:
     """Refuse a folder with nothing of an index in it, damaged or not; and links."""
-    if not (folder / LOG).exists() and (folder / _FIRST_FORMAT).exists():
-        raise IndexFolderError(
-            f"index '{folder}' has the first format, which was never released. Create "
-            "it again with 'fdch index create'."
-        )
     if any((folder / name).exists() for name in (LOG, CATALOGUE, CODES)):
         with translate_os_errors(folder):
             _require_plain(folder)

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Self
 
 from fdch.errors import IndexBusy, IndexFolderError
 from fdch.index.storage.files.layout import LOCK, file_number, open_plainly
@@ -70,20 +70,13 @@ class WriterLock:
         self._handle = -1
 
 
-class Inheritable(Protocol):
-    """What a process has open and a child of it must not use."""
-
-    def drop(self) -> None:
-        """Close it in the child, changing nothing of what the parent has."""
-
-
 _held: weakref.WeakSet[WriterLock] = weakref.WeakSet()
-_open: weakref.WeakSet[Inheritable] = weakref.WeakSet()
-_inherited: list[Inheritable] = []
+_open: weakref.WeakSet[Any] = weakref.WeakSet()
+_inherited: list[Any] = []
 
 
-def note_open(opened: Inheritable) -> None:
-    """Remember what a child must leave alone."""
+def note_open(opened: Any) -> None:
+    """Remember what a child must leave alone until it calls its method `drop`."""
     _open.add(opened)
 
 

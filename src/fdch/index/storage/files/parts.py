@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
-from fdch.index.search.gallery import Part
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.files.checking import file_problems, sidecar_rows
@@ -39,10 +38,9 @@ class OpenPart:
 
     record: PartRecord  # what the catalogue says of it
     rows: Rows  # its codes, in order of insertion
-    numbers: NDArray[np.unsignedinteger] | None  # less the first's, where gaps are
+    numbers: NDArray[np.unsignedinteger] | None = None  # less the first's, with gaps
     dead: NDArray[np.bool_] | None = None  # which of its rows were removed
-    grouped: Rows | None = None  # the codes again, as the grouping orders them
-    grouping: Grouping | None = None  # blocks with bounds
+    grouping: Grouping | None = None  # the codes again, in groups with bounds
     buckets: Buckets | None = None  # tables for small radii
     vectors: Vectors | None = None  # of its items, where the index has some
 
@@ -77,11 +75,6 @@ class OpenPart:
         """Return whether the part has what makes searching it faster."""
         return self.grouping is not None or self.buckets is not None
 
-    def search_part(self, position: int) -> Part:
-        """Return the part as the search takes it, its first row at a position."""
-        rows = self.rows if self.grouped is None else self.grouped
-        return Part(rows, position, self.dead, self.grouping, self.buckets)
-
     def without(self, numbers: NDArray[np.int64]) -> "OpenPart":
         """Return the part with some items removed."""
         offsets = self.offsets(numbers)
@@ -97,46 +90,36 @@ def open_part(place: Place, record: PartRecord, known: OpenPart | None) -> OpenP
     """Map a part's files, keeping what is known of it from before."""
     if known is not None and known.record == record:
         return known
-    rows = place.rows(record.part).map_rows(record.rows)
-    numbers = vectors = None
-    if place.vector_bytes:
-        vectors = place.vectors(record.part).map_rows(record.rows)
-    if record.has_gaps:
-        numbers = place.numbers(record.part).map_rows(record.rows)
-    dead = None
+    segments = place.segments(record.part, record.has_gaps)
+    maps: dict[str, Any] = {each.kind: each.map_rows(record.rows) for each in segments}
     if known is not None and known.dead is not None:
-        dead = np.zeros(record.rows, dtype=bool)
-        dead[: len(known.dead)] = known.dead
-    return _with_sidecars(place, OpenPart(record, rows, numbers, dead, vectors=vectors))
-
-
-def _with_sidecars(place: Place, part: OpenPart) -> OpenPart:
-    """Map what makes searching faster; go on without what is damaged."""
-    record, whole = part.record, part
+        maps["dead"] = np.zeros(record.rows, dtype=bool)
+        maps["dead"][: len(known.dead)] = known.dead
     try:
-        small = [row for row in sidecar_rows(record) if row[1] <= CHECKED_BYTES]
-        for problem in file_problems(place.folder, small):
-            raise DamagedIndex(str(problem))
-        if GROUPING in record.sidecars:
-            arrays = _map_below(place, record, GROUPING, ["order", "places"])
-            grouped = arrays.pop("rows")
-            if grouped.shape != part.rows.shape or grouped.dtype != part.rows.dtype:
-                raise DamagedIndex(f"its rows are {grouped.dtype} {grouped.shape}.")
-            grouping = Grouping.from_arrays(arrays, place.bits, record.rows)
-            whole = replace(whole, grouped=grouped, grouping=grouping)
-        if BUCKETS in record.sidecars:
-            arrays = _map_below(place, record, BUCKETS, ["places"])
-            buckets = Buckets.from_arrays(arrays, place.bits, record.rows)
-            whole = replace(whole, buckets=buckets)
+        return OpenPart(record, **maps, **_open_tables(place, record))
     except (DamagedIndex, OSError, ValueError, TypeError, LookupError) as problem:
         name = f"{place.folder}, part {record.part}"
         _log.warning("searching '%s' without its tables: %s", name, problem)
-        return part
-    return whole
+        return OpenPart(record, **maps)
+
+
+def _open_tables(place: Place, record: PartRecord) -> dict[str, Any]:
+    """Map what makes searching faster; refuse what is damaged."""
+    small = [row for row in sidecar_rows(record) if row[1] <= CHECKED_BYTES]
+    for problem in file_problems(place.folder, small):
+        raise DamagedIndex(str(problem))
+    found: dict[str, Any] = {}
+    if GROUPING in record.sidecars:
+        arrays = _map_below(place, record, GROUPING, "order")
+        found[GROUPING] = Grouping.from_arrays(arrays, place.bits, record.rows)
+    if BUCKETS in record.sidecars:
+        arrays = _map_below(place, record, BUCKETS, "places")
+        found[BUCKETS] = Buckets.from_arrays(arrays, place.bits, record.rows)
+    return found
 
 
 def _map_below(
-    place: Place, record: PartRecord, kind: str, names: list[str]
+    place: Place, record: PartRecord, kind: str, name: str
 ) -> dict[str, NDArray[Any]]:
     """Map a file for speed; let no forged number lead a compiled loop out of the rows.
 
@@ -144,9 +127,8 @@ def _map_below(
     through another, which is gone at the end.
     """
     path = part_file(place.folder, record.part, kind)
-    for name, values in map_arrays(path).items():
-        if name in names and values.max() >= record.rows:
-            raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
+    if map_arrays(path)[name].max() >= record.rows:
+        raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
     return map_arrays(path)
 
 

@@ -194,24 +194,25 @@ class Place:
     bits: int
     vector_bytes: int = 0  # of an item; 0 for an index without vectors
 
-    def rows(self, part: int) -> Segment:
-        """Return the segment of a part's codes."""
-        dtype, width = row_type(self.bits), row_length(self.bits)
-        return Segment(self.folder, self.uid, part, ROWS, dtype, width)
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What gets a row with every item."""
+        return (ROWS, VECTORS) if self.vector_bytes else (ROWS,)
 
-    def vectors(self, part: int) -> Segment:
-        """Return the segment of a part's vectors."""
-        kind, width = np.dtype(np.int8), self.vector_bytes
-        return Segment(self.folder, self.uid, part, VECTORS, kind, width)
+    def segment(self, part: int, kind: str) -> Segment:
+        """Return the segment of a part that has codes, vectors or numbers of items."""
+        dtype, width = {
+            ROWS: (row_type(self.bits), row_length(self.bits)),
+            VECTORS: (np.dtype(np.int8), self.vector_bytes),
+            NUMBERS: (np.dtype(np.uint32), 1),
+        }[kind]
+        return Segment(self.folder, self.uid, part, kind, dtype, width)
 
     def row_segments(self, part: int) -> list[Segment]:
         """Return the segments of a part that get a row with every item."""
-        return [self.rows(part), *([self.vectors(part)] if self.vector_bytes else [])]
+        return [self.segment(part, kind) for kind in self.kinds]
 
     def segments(self, part: int, has_gaps: bool) -> list[Segment]:
         """Return all segments of a part."""
-        return [*self.row_segments(part), *([self.numbers(part)] if has_gaps else [])]
-
-    def numbers(self, part: int) -> Segment:
-        """Return the segment that says which items a part with gaps holds."""
-        return Segment(self.folder, self.uid, part, NUMBERS, np.dtype("<u4"))
+        gaps = [self.segment(part, NUMBERS)] if has_gaps else []
+        return [*self.row_segments(part), *gaps]

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,12 +17,12 @@ from fdch.index.storage.files.checking import (
     sidecar_rows,
 )
 from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
-from fdch.index.storage.files.log import HEADER_BYTES, LogHeader
+from fdch.index.storage.files.log import HEADER_BYTES, LogHeader, read_header
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.storage.snapshot import View
 
 _TRIES = 100  # while others compact
-_TRIES_OF_A_FILE = 5
+_TRIES_FOR_PICTURES = 5  # while others remove items that have some
 
 
 def backup_folder(folder: Path, target: Path) -> int:
@@ -36,7 +35,7 @@ def backup_folder(folder: Path, target: Path) -> int:
     access = Access(folder, writable=False)
     try:
         with stage(target) as staging:
-            for _ in range(_TRIES_OF_A_FILE):
+            for _ in range(_TRIES_FOR_PICTURES):
                 state, has_all = _copy(access, staging)
                 with access.reading() as view:
                     is_current = view.snapshot.state.position == state.position
@@ -50,21 +49,20 @@ def backup_folder(folder: Path, target: Path) -> int:
 
 def _copy(access: Access, staging: Path) -> tuple[State, bool]:
     """Copy an index as of one commit; say also whether all pictures are there."""
-    folder, missing = access.place.folder, Counter[str]()
+    folder = access.place.folder
     for _ in range(_TRIES):
         # open before the state is read: a compaction puts another in its place
         with (folder / LOG).open("rb") as log, access.reading() as view:
             state = view.snapshot.state
-            if log.read(HEADER_BYTES) != LogHeader(state.uid, state.first).pack():
+            header = LogHeader(state.uid, state.first)
+            if log.read(HEADER_BYTES) != header.pack():
                 continue
             try:
                 _copy_parts(view, staging)
             except FileNotFoundError as error:
+                if read_header(folder) != header:
+                    continue  # compacted meanwhile
                 lost = Path(error.filename).name
-                missing[lost] += 1
-                if missing[lost] < _TRIES_OF_A_FILE:
-                    continue
-                # a compaction would have named its files differently
                 raise DamagedIndex(
                     f"index '{folder}' was not copied: '{lost}' is missing. Run "
                     "'fdch index repair'."

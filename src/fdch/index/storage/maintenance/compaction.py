@@ -145,11 +145,11 @@ def _write_part(place: Place, number: int, pieces: Sequence[Piece]) -> PartRecor
     rows = np.concatenate([part.rows[offsets] for part, offsets in pieces])
     numbers = np.concatenate([part.item_numbers(offsets) for part, offsets in pieces])
     first, span = int(numbers[0]), int(numbers[-1] - numbers[0]) + 1
-    digests, packed = {ROWS: place.rows(number).create(rows)}, b""
+    digests, packed = {ROWS: place.segment(number, ROWS).create(rows)}, b""
     if place.vector_bytes:
-        digests[VECTORS] = _write_vectors(place.vectors(number), pieces)
+        digests[VECTORS] = _write_vectors(place.segment(number, VECTORS), pieces)
     if span != len(rows):
-        segment = place.numbers(number)
+        segment = place.segment(number, NUMBERS)
         relative = (numbers - first).astype(np.uint32)
         digests[NUMBERS], packed = segment.create(relative), pack_numbers(relative)
     checks = {kind: Checks(0, each) for kind, each in digests.items()}
@@ -176,8 +176,7 @@ def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int,
     arrays: dict[str, dict[str, NDArray[Any]]] = {}
     grouping = Grouping.build(rows, place.bits)
     if grouping is not None:
-        rows = rows[grouping.order]
-        arrays[GROUPING] = {"rows": rows, **grouping.arrays()}
+        rows, arrays[GROUPING] = grouping.rows, grouping.arrays()
     buckets = Buckets.build(rows, place.bits)
     if buckets is not None:
         arrays[BUCKETS] = buckets.arrays()

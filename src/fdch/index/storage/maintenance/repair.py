@@ -265,7 +265,7 @@ class _Rebuilder:
 
     def _repair_numbers(self, part: PartRecord) -> None:
         """Write a damaged file of numbers again, which the log has as well."""
-        segment = self._place.numbers(part.part)
+        segment = self._place.segment(part.part, NUMBERS)
         if any(segment_problems(segment, part.rows, part.digests(NUMBERS))):
             name = self._set_aside(segment)
             segment.create(unpack_numbers(part.packed, part.rows))
@@ -320,7 +320,7 @@ class _Rebuilder:
             return content, "encoded"
         # another machine may round real numbers differently; equal codes prove the rest
         if len(vectors) == len(numbers) * segment.row_bytes and not is_codes:
-            rows = self._place.rows(part.part).map_rows(part.rows)
+            rows = self._place.segment(part.part, ROWS).map_rows(part.rows)
             if rows[low : low + len(numbers)].tobytes() == codes:
                 return vectors, "encoded, their codes being equal"
         return b"", ""
@@ -329,7 +329,10 @@ class _Rebuilder:
         """Take codes from the grouping, which has them a second time."""
         with suppress(DamagedIndex, OSError, ValueError, TypeError, LookupError):
             arrays = map_arrays(part_file(self._folder, part.part, GROUPING))
-            return arrays["rows"][arrays["places"][low : low + count]].tobytes()
+            owners = arrays["order"]
+            found = np.flatnonzero((owners >= low) & (owners < low + count))
+            content: bytes = arrays["rows"][found[np.argsort(owners[found])]].tobytes()
+            return content
         return b""
 
     def _encode_again(self, numbers: list[int]) -> tuple[bytes, bytes]:

@@ -1,6 +1,7 @@
 """Verify: read every byte of an index folder, and compare its files with the log."""
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -71,17 +72,10 @@ def verify_folder(
     """Look at every byte of an index, under the writer's lock; change nothing."""
     require_index(folder)
     with ExitStack() as stack, translate_os_errors(folder):
-        if not is_locked and _can_lock(folder):
+        can_lock = (folder / LOCK).exists() or os.access(folder, os.W_OK | os.X_OK)
+        if can_lock and not is_locked:
             stack.enter_context(WriterLock(folder))
         return Verification(tuple(_problems(folder, progress)))
-
-
-def _can_lock(folder: Path) -> bool:
-    try:
-        (folder / LOCK).touch()
-    except OSError:
-        return (folder / LOCK).exists()
-    return True
 
 
 def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
