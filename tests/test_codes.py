@@ -98,9 +98,17 @@ def test_signs_of_any_program_are_packed():
     assert repr(Codes.from_signs(signs)) == "Codes(5 items, 11 bits)"
 
 
-@pytest.mark.parametrize("signs", [[1, -1], [[0, 1]], [[0.5, 1]]])
-def test_what_is_no_sign_is_refused(signs):
-    with pytest.raises(DataError, match=r"-1 or \+1"):
+@pytest.mark.parametrize(
+    ("signs", "message"),
+    [
+        ([1, -1], r"a row to each item; got int64 of shape \(2,\)"),
+        ([[1, 0]], r"got 0\. np\.where\(codes > 0, 1, -1\) makes them"),
+        ([[True, False]], "got False"),
+        ([[0.5, 1]], "got 0.5"),
+    ],
+)
+def test_what_is_no_sign_is_refused(signs, message):
+    with pytest.raises(DataError, match=rf"-1 or \+1.*{message}"):
         Codes.from_signs(signs)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fdch.retrieval.searcher import Searcher
     from fdch.runs.encoding import calibrate
     from fdch.runs.method_scores import evaluate
-    from fdch.runs.run import Run, open_run
+    from fdch.runs.run import Run, open_run, save_run
 
 __version__ = "0.2.0"
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "evaluate_codes",
     "methods",
     "open_run",
+    "save_run",
 ]
 
 # loaded when first used, so that importing fdch imports neither torch nor NumPy
@@ -68,6 +69,7 @@ _HOMES = {
     "evaluate": "fdch.runs.method_scores",
     "evaluate_codes": "fdch.evaluation",
     "open_run": "fdch.runs.run",
+    "save_run": "fdch.runs.run",
 }
 
 

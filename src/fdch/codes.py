@@ -45,11 +45,17 @@ class Codes:
         >>> Codes.from_signs([[1, -1, 1]]).packed.tolist()
         [[160]]
         """
-        values = np.asarray(signs)
-        if values.ndim != 2 or not np.isin(values, (-1, 1)).all():
+        values = to_array(signs)
+        if values.ndim != 2:
             raise DataError(
                 "signs are -1 or +1, a row to each item; "
                 f"got {values.dtype} of shape {values.shape}."
+            )
+        is_sign = np.isin(values, (-1, 1))
+        if not is_sign.all():
+            raise DataError(
+                f"signs are -1 or +1; got {values[~is_sign][0]}. "
+                "np.where(codes > 0, 1, -1) makes them of 0 and 1, or of outputs."
             )
         return binarize(values)
 
@@ -92,6 +98,17 @@ class Codes:
         if len(lengths) != 1:
             raise DataError(f"codes to join must share one length; got {lengths}.")
         return cls(np.concatenate([part.packed for part in collected]), lengths.pop())
+
+
+def to_array(values: Any) -> NDArray[Any]:
+    """Return an array of numbers, of a tensor on any device and of any kind too."""
+    if not hasattr(values, "detach"):
+        return np.asarray(values)
+    tensor = values.detach().cpu()
+    try:
+        return np.asarray(tensor)
+    except TypeError:  # NumPy has no bfloat16
+        return np.asarray(tensor.float())
 
 
 def binarize(outputs: ArrayLike) -> Codes:

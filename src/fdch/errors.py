@@ -3,6 +3,7 @@
 FdchError
     DataError               what was given to read cannot be used; a ValueError
         MissingFile         a file or folder is not there; a FileNotFoundError
+        MissingRow          a row beyond the last one; an IndexError
         BrokenRow           one row of a manifest or dataset
         BrokenPicture       one picture: truncated, too large, not a picture
             MissingPicture  its file is not there; a FileNotFoundError
@@ -41,6 +42,10 @@ class DataError(FdchError, ValueError):
 
 class MissingFile(DataError, FileNotFoundError):
     """A file or folder is not there."""
+
+
+class MissingRow(DataError, IndexError):
+    """A row beyond the last one: the end of a loop over rows."""
 
 
 class BrokenRow(DataError):

@@ -25,7 +25,7 @@ def run(sentence_pairs, monkeypatch, tmp_path):
     rows = np.arange(100, 300)
     monkeypatch.setattr(measured, "read_own_pairs", lambda run, context: pairs)
     monkeypatch.setattr(measured, "unseen_rows", lambda run, pairs: rows)
-    return save_run(tmp_path / "run", "scm_seq", fitted, None, {}, found)
+    return save_run(tmp_path / "run", fitted, calibration=found)
 
 
 def test_words_are_found_where_they_stand_and_harm_nothing_where_not(run):

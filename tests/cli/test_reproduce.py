@@ -97,7 +97,6 @@ def test_interrupted_it_prints_how_to_resume(reproduce, monkeypatch, part):
         (("--methods", "fdhc"), "unknown method 'fdhc'; did you mean 'fdch'"),
         (("--set", "fdch.bits=3"), "names no chosen method"),
         (("--set", "cmfh.iterations=3"), "unknown setting 'iterations'"),
-        (("--workers", "0"), "a worker"),
         (("--device", "abacus"), "abacus"),
     ],
 )
@@ -114,9 +113,10 @@ def test_wrong_values_are_named(reproduce, more, reported):
         (("--bits", "0"), "0 is not in the range x>=1"),
         (("--bits", ","), "',' names nothing"),
         (("--methods", ""), "'--methods': '' names nothing"),
+        (("--workers", "0"), "'--workers': 0 is not in the range x>=1"),
     ],
 )
-def test_what_is_no_list_is_wrong_usage(reproduce, more, said):
+def test_what_is_no_list_or_count_is_wrong_usage(reproduce, more, said):
     result = reproduce("table2", *more)
     assert result.exit_code == 2
     assert said in result.stderr

@@ -100,7 +100,11 @@ def test_labels_are_numbers_or_names():
 
 @pytest.mark.parametrize(
     ("values", "names", "message"),
-    [([[0, 2]], None, "0 or 1"), (["dog"], ["cat"], "'dog' is not among")],
+    [
+        ([[0, 2]], None, "0 or 1"),
+        (["dog"], ["cat"], "'dog' is not among"),
+        ([[0, 1]], ["a", "b", "c"], "3 names were given for 2 columns of labels"),
+    ],
 )
 def test_labels_that_mean_nothing_are_refused(values, names, message):
     with pytest.raises(LabelError, match=message):
@@ -136,6 +140,9 @@ def test_a_frame_is_taken_as_further_columns():
     pairs = PairedSet.from_arrays([b"1", b"2"], ["a", "b"], columns=frame)
     found = {name: cells.tolist() for name, cells in pairs.columns.items()}
     assert found == {"price": [1.5, None], "type": ["mug", None]}
+    for cells in (frame["price"].to_numpy(np.float32), [1.5, float("nan")]):
+        pairs = PairedSet.from_arrays([b"1", b"2"], ["a", "b"], columns={"x": cells})
+        assert pairs.columns["x"].tolist() == [1.5, None]
     twice = pandas.concat([frame, frame], axis=1)
     with pytest.raises(DataError, match=r"'price' needs one .* Is its name used twice"):
         PairedSet.from_arrays([b"1", b"2"], ["a", "b"], columns=twice)
@@ -154,6 +161,23 @@ def test_a_frame_is_taken_as_further_columns():
 def test_columns_that_are_none_are_refused(columns, message):
     with pytest.raises(DataError, match=message):
         PairedSet.from_arrays([b"1", b"2"], ["a", "b"], columns=columns)
+
+
+def test_a_frame_of_labels_names_them():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"mug": [1, 0], "red": [True, True]})
+    found, names = as_labels(frame)
+    assert (found.tolist(), names) == ([[1, 1], [0, 1]], ("mug", "red"))
+    assert as_labels(frame, ["a", "b"])[1] == ("a", "b")
+    assert isinstance(as_images(frame.astype("Int64")), ImageFeatures)
+    with pytest.raises(LabelError, match="0 or 1, a column to each class; got nan"):
+        as_labels(frame.astype("Int64").mask(frame == 0))
+
+
+@pytest.mark.parametrize("ids", [["a", None], np.array(["a", np.nan], object)])
+def test_a_missing_id_is_refused(ids):
+    with pytest.raises(DataError, match="row 1 has no id"):
+        PairedSet.from_arrays([b"1", b"2"], ["a", "b"], ids=ids)
 
 
 def test_sides_of_different_lengths_are_refused():
@@ -197,6 +221,8 @@ def test_tensors_are_taken():
     assert isinstance(pairs.images, ImageFeatures)
     assert pairs.images.values.tolist() == [[1, 1, 1], [1, 1, 1]]
     assert pairs.labels.tolist() == [[1, 0], [0, 1]]
+    learned = torch.ones(2, 3, dtype=torch.bfloat16, requires_grad=True)
+    assert as_labels(learned)[0].tolist() == [[1, 1, 1], [1, 1, 1]]
 
 
 class Frame:

@@ -65,6 +65,12 @@ def test_a_single_row_is_a_set_of_one():
     assert small()[-1].ids.tolist() == ["p5"]
 
 
+def test_pairs_are_looped_over_one_by_one():
+    pairs = small()
+    assert [str(each.ids[0]) for each in pairs] == pairs.ids.tolist()
+    assert len(list(pairs.texts)) == len(list(pairs.images)) == len(pairs)
+
+
 def test_only_the_whole_set_is_the_benchmark():
     sizes = SplitSizes(query=1, train=2)
     pairs = small(benchmark=sizes)

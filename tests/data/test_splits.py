@@ -1,6 +1,7 @@
 """Splits: drawn by a seed, saved, read with suspicion."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -187,6 +188,16 @@ def test_senseless_sizes_and_seeds_are_refused():
     for seed in ("a", None, 1.5):
         with pytest.raises(SettingError, match="a seed is a whole number"):
             numbered(10).split(seed=seed)
+    wrong: Any = {"query": 5, "train": 20}
+    with pytest.raises(SettingError, match=r"SplitSizes\(query=.*got {'query': 5,"):
+        Split.draw(numbered(40), sizes=wrong)
+
+
+def test_pairs_are_split_by_numbers_of_queries_and_training_pairs():
+    train, query, database = numbered(40).split(query=5, train=20)
+    assert (len(train), len(query), len(database)) == (20, 5, 35)
+    with pytest.raises(DataError, match="give both query and train"):
+        numbered(40).split(query=5)
 
 
 def test_a_saved_split_reads_back_equal(tmp_path):

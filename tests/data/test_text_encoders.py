@@ -86,3 +86,10 @@ def test_unfit_features_are_refused(features, message):
     encoder = TextEncoder("unfit", 2, message, lambda device: lambda texts: features)
     with pytest.raises(SettingError, match=f"'unfit' returned .*{message}"):
         encoder.encode(["a"])
+
+
+def test_features_may_be_a_tensor_as_a_module_returns_it():
+    torch = pytest.importorskip("torch")
+    learned = torch.ones(1, 2, dtype=torch.bfloat16, requires_grad=True)
+    encoder = TextEncoder("module", 2, "1", lambda device: lambda texts: learned)
+    assert encoder.encode(["a"]).tolist() == [[1, 1]]

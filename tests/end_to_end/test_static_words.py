@@ -34,7 +34,7 @@ BITS = 24  # as other tests have: its kernels are compiled
 def run(theme_pairs, tmp_path_factory):
     method = DCMH(bits=BITS, epochs=30, text_hidden=64, batch_size=30,
                   text_features="words+static").fit(theme_pairs)  # fmt: skip
-    return save_run(tmp_path_factory.mktemp("themes") / "run", "dcmh", method, None, {})
+    return save_run(tmp_path_factory.mktemp("themes") / "run", method)
 
 
 @pytest.fixture(scope="module")

@@ -265,9 +265,9 @@ def test_nothing_to_count_is_refused():
         distance_histograms(codes, codes[:0], np.ones((2, 2)), np.ones((0, 2)))
 
 
-@pytest.mark.parametrize("cutoff", [0, -1])
-def test_a_cutoff_below_one_is_refused(cutoff):
-    with pytest.raises(SettingError, match="cut-off"):
+@pytest.mark.parametrize("cutoff", [0, -1, 2.5, "10"])
+def test_a_cutoff_that_is_no_rank_is_refused(cutoff):
+    with pytest.raises(SettingError, match=f"cut-off is a rank.*got {cutoff!r}"):
         distance_histograms(*problem(0), cutoff=cutoff)
 
 

@@ -275,6 +275,9 @@ def test_codes_of_any_program_are_scored():
     expected = evaluate_codes(codes[0], codes[1], labels[0], labels[1])
     assert evaluate_codes(queries, database, *labels) == expected
     assert evaluate_codes(codes[0].packed, codes[1], *labels) == expected
+    torch = pytest.importorskip("torch")
+    learned = torch.tensor(queries, dtype=torch.bfloat16, requires_grad=True)
+    assert evaluate_codes(learned, database, *labels) == expected
     cut = evaluate_codes(queries.tolist(), database.tolist(), *labels, cutoff=5)
     assert cut == evaluate_codes(codes[0], codes[1], labels[0], labels[1], cutoff=5)
 

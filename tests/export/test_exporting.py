@@ -162,7 +162,7 @@ def test_every_other_method_is_exported(name, factor_pairs, tmp_path):
     settings |= {key: 2 for key in EPOCHS if key in known}
     pairs = factor_pairs(120)
     method = kind(bits=8, **settings).fit(pairs)
-    run = save_run(tmp_path / "run", name, method, None, {})
+    run = save_run(tmp_path / "run", method)
     export_run(run, tmp_path / "onnx")
     expected = real_outputs(method, pairs)
     found = outputs(ExportedModel.open(tmp_path / "onnx"), pairs)
@@ -178,7 +178,7 @@ def test_static_features_are_part_of_an_export(name, theme_pairs, tmp_path):
     settings: dict[str, Any] = {k: v for k, v in FAST.items() if k in known}
     settings |= {key: 2 for key in EPOCHS if key in known}
     method = kind(bits=8, text_features="words+static", **settings).fit(theme_pairs)
-    run = save_run(tmp_path / "run", name, method, None, {})
+    run = save_run(tmp_path / "run", method)
     manifest = export_run(run, tmp_path / "onnx")
     assert manifest["text"]["static"] == NAME
     assert manifest["text"]["width"] == 15 + WIDTH
@@ -195,7 +195,7 @@ def test_an_export_with_static_features_needs_their_extra(
     theme_pairs, tmp_path, monkeypatch
 ):
     method = methods.load("scm_seq")(bits=4, text_features="words+static")
-    run = save_run(tmp_path / "run", "scm_seq", method.fit(theme_pairs), None, {})
+    run = save_run(tmp_path / "run", method.fit(theme_pairs))
     export_run(run, tmp_path / "onnx")
     monkeypatch.setattr("fdch.data.static_words.PACKAGE", "no_such_package")
     load_embeddings.cache_clear()
@@ -207,7 +207,7 @@ def test_an_export_with_static_features_needs_their_extra(
 def test_methods_without_such_functions_are_refused(name, factor_pairs, tmp_path):
     quick: dict[str, Any] = {"atoms": 16, "iterations": 1} if name == "lssh" else {}
     method = methods.load(name)(bits=8, **quick).fit(factor_pairs(60))
-    run = save_run(tmp_path / "run", name, method, None, {})
+    run = save_run(tmp_path / "run", method)
     with pytest.raises(SettingError, match=f"'{name}' cannot be exported"):
         export_run(run, tmp_path / "onnx")
     assert not (tmp_path / "onnx").exists()

@@ -69,7 +69,7 @@ def make_run(
     known = {field.name for field in fields(kind) if field.init}
     chosen = {key: value for key, value in TINY.items() if key in known}
     method = kind(**chosen | settings).fit(tiny_pairs() if pairs is None else pairs)
-    return save_run(folder, name, method, None, {}, seen=[b"0123456789abcdef"])
+    return save_run(folder, method, seen=[b"0123456789abcdef"])
 
 
 def replace_file(folder: Path, name: str, content: bytes) -> None:

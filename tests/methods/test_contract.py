@@ -314,7 +314,7 @@ def test_fit_forgets_an_earlier_fit(method, name, parts):
 
 
 def test_state_comes_back_from_disk_bit_for_bit(method, name, parts, tmp_path):
-    save_run(tmp_path / "run", name, method, Split.draw(parts.train), {})
+    save_run(tmp_path / "run", method, Split.draw(parts.train))
     opened = open_run(tmp_path / "run").method
     assert type(opened) is type(method)
     assert_same_state(opened, method)
@@ -327,7 +327,7 @@ def test_state_comes_back_from_disk_bit_for_bit(method, name, parts, tmp_path):
 def test_what_orders_candidates_comes_back_from_disk(method, name, parts, tmp_path):
     if method.ordering is None:
         pytest.skip("ranks by the distance of codes alone")
-    save_run(tmp_path / "run", name, method, Split.draw(parts.train), {})
+    save_run(tmp_path / "run", method, Split.draw(parts.train))
     opened = open_run(tmp_path / "run").method
     X = method.inputs.images(parts.query.images, Context())
     T = method.inputs.texts(parts.query.texts)
@@ -391,7 +391,7 @@ def test_static_features_are_learned_from_and_come_back(name, written, tmp_path)
     method = small(name, text_features="words+static").fit(train)
     assert method.inputs.text_width == 90 + method.inputs.static_width
     assert gain(method, Parts(train, query, database)) > 0.1
-    save_run(tmp_path / "run", name, method, None, {})
+    save_run(tmp_path / "run", method)
     opened = open_run(tmp_path / "run").method
     assert_same_state(opened, method)
     # of unknown words, which would all be alike without static features

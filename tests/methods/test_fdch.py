@@ -181,7 +181,7 @@ def test_a_shared_stage_one_gives_the_same_result_as_running_it(pairs, fitted):
 
 
 def test_a_stage_one_is_shared_from_disk(tmp_path, pairs, fitted, split):
-    save_run(tmp_path / "run", "fdch", fitted, split, {})
+    save_run(tmp_path / "run", fitted, split)
     sharing = FDCHI(**SMALL)
     source = open_run(tmp_path / "run").method
     assert isinstance(source, FDCH)
@@ -379,7 +379,7 @@ def finetuned(network, scenes, progress=silent, **changes):
 
 
 def assert_saves_and_encodes(method, scenes, folder):
-    save_run(folder, "fdch", method, Split.draw(scenes), {})
+    save_run(folder, method, Split.draw(scenes))
     opened = open_run(folder).method
     some = scenes[:5]
     assert opened.encode_images(some.images) == method.encode_images(some.images)

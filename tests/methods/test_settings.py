@@ -98,9 +98,16 @@ def test_numbers_must_be_finite(value):
         configure(Toy, {"weight": value})
 
 
-@pytest.mark.parametrize("bits", ["0", "-8"])
-def test_bits_must_be_positive(bits):
-    with pytest.raises(SettingError, match=f"bits must be positive; got {bits}"):
+@pytest.mark.parametrize(
+    ("bits", "message"),
+    [
+        ("0", "must be positive; got 0"),
+        ("-8", "must be positive; got -8"),
+        ("32768", "must be at most 32,767.*got 32,768"),
+    ],
+)
+def test_bits_must_be_positive_and_few_enough_to_score(bits, message):
+    with pytest.raises(SettingError, match=f"bits {message}"):
         configure(Toy, {"bits": bits})
 
 

@@ -39,7 +39,7 @@ def fitted(theme_pairs):
 
 @pytest.fixture
 def run(fitted, tmp_path):
-    return save_run(tmp_path / "run", "dcmh", fitted, None, {})
+    return save_run(tmp_path / "run", fitted)
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_a_run_names_the_embeddings_that_it_needs(run):
 def test_a_run_of_words_alone_names_none(theme_pairs, tmp_path):
     settings: dict[str, Any] = {"bits": 4, "epochs": 1, "text_hidden": 8}
     method = DCMH(**settings, text_features="words").fit(theme_pairs)
-    run = save_run(tmp_path / "run", "dcmh", method, None, {})
+    run = save_run(tmp_path / "run", method)
     assert "wordllama" not in run.facts["versions"]
 
 

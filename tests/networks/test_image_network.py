@@ -35,6 +35,13 @@ def make(build=Means, *, size=4, width=3, **options):
     return made.register()
 
 
+def test_names_of_packaged_networks_are_taken():
+    network = ImageNetwork.from_module("small", nn.Flatten, size=8, width=192)
+    with pytest.raises(SettingError, match="'small' is an image network of fdch's own"):
+        network.register()
+    assert "small" not in REGISTERED
+
+
 def test_pixels_are_scaled_by_mean_and_deviation():
     make(mean=(0.5, 0.25, 0.0), deviation=(0.5, 0.25, 2.0))
     pixels = torch.full((1, 4, 4, 3), 255, dtype=torch.uint8)

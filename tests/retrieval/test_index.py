@@ -12,6 +12,7 @@ import pytest
 
 from fdch.codes import Codes, hamming_distances
 from fdch.data.pictures.images import ImageFeatures
+from fdch.data.rows import objects
 from fdch.errors import (
     DamagedIndex,
     DataError,
@@ -85,6 +86,31 @@ def test_what_is_no_query_and_no_pairs_is_reported(index):
             searcher.by_text(nothing)
         with pytest.raises(DataError, match="search with a picture's path"):
             searcher.by_image(nothing)
+
+
+def test_numbers_are_ids_as_they_are_of_pairs(index, method, pairs):
+    some = replace(pairs[:3], ids=objects(["0", "1", "2"]))
+    index.add(some)
+    assert 1 in index and np.int64(2) in index and 3 not in index
+    number: Any = 1
+    assert Searcher(index).by_id(number, k=1).query["id"] == "1"
+    assert index.remove(np.arange(1, 4)) == ["3"]
+    assert index.items([0, 1])[1] is None
+    codes = method.encode_images(some.images)
+    index.add_codes(range(7, 10), codes, model=index.fingerprint)
+    assert "9" in index
+    with pytest.raises(DataError, match="ids are a list; got int"):
+        index.remove(5)
+
+
+def test_what_is_no_model_and_no_index_is_named(method, tmp_path):
+    wrong: list[Any] = ["runs/a", SCMSeq]
+    for model in wrong:
+        with pytest.raises(DataError, match=r"fitted method or a run; got .*open_run"):
+            Index.create(tmp_path / "new", model)
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(DataError, match=r"index or its name; got SCMSeq\. Index.crea"):
+        Searcher(method)
 
 
 def test_items_are_added_some_at_a_time(method, pairs, tmp_path, monkeypatch):

@@ -50,7 +50,7 @@ def runs(pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for seed in (0, 1):
         method = DCH(bits=16, seed=seed).fit(pairs)
-        save_run(folder / str(seed), "dch", method, None, {})
+        save_run(folder / str(seed), method)
     return [open_run(folder / "0"), open_run(folder / "1")]
 
 

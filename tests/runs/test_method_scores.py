@@ -14,6 +14,7 @@ from fdch.data.pictures.images import PictureFiles
 from fdch.data.texts import Sentences
 from fdch.errors import DamagedRun, DataError, MissingFile, RunError
 from fdch.runs import method_scores, pipeline
+from fdch.runs.encoding import calibrate
 from fdch.runs.method_scores import evaluate, evaluate_run
 from fdch.runs.pipeline import train_run, validate
 from fdch.runs.run import open_run
@@ -91,6 +92,19 @@ def test_a_fitted_method_is_scored_directly(task, trained):
     assert scores.to_json() == same.to_json()
 
 
+def test_labels_are_the_same_by_their_names_not_by_their_columns(task, trained):
+    pairs = PairedSet.read(task.source)
+    query, database = pairs[:40], pairs[40:]
+    names = ("another", *database.label_names[::-1])
+    labels = np.insert(database.labels[:, ::-1], 0, 0, axis=1)
+    moved = replace(database, labels=labels, label_names=names)
+    expected = evaluate(trained.method, query, database)
+    assert evaluate(trained.method, query, moved).scores == expected.scores
+    found = [calibrate(trained.method, query, each) for each in (moved, database)]
+    one, other = (each.to_json() for each in found if each is not None)
+    assert one == other
+
+
 def test_pairs_without_a_label_are_left_out_of_scores(task, trained):
     pairs = PairedSet.read(task.source)
     parts = trained.split().parts(pairs)
@@ -127,6 +141,11 @@ def test_only_pairs_are_scored(task, trained):
     for query, database in wrong:
         with pytest.raises(DataError, match="give a PairedSet; got"):
             evaluate(trained.method, query, database)
+        with pytest.raises(DataError, match="give a PairedSet; got"):
+            calibrate(trained.method, query, database)
+    nothing: Any = ["pairs.csv"]
+    with pytest.raises(DataError, match="give a PairedSet; got list"):
+        trained.method.encode_pairs(nothing)
 
 
 def test_validation_averages_both_halves(task, trained):

@@ -64,7 +64,7 @@ def test_a_run_may_learn_from_every_pair(task, tmp_path, factor_pairs, write_fea
     assert run.facts["validation_map"]
     for source in (None, task.source):
         with pytest.raises(
-            RunError, match=r"no test queries\. Score it with other DATA"
+            RunError, match=r"--query-pairs 0, .* no test queries\. Score it with"
         ):
             evaluate_run(run, source)
     other = write_features(tmp_path / "other.npz", factor_pairs(60, seed=9))

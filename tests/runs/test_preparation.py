@@ -55,7 +55,6 @@ def test_weights_that_are_not_installed_are_missed_before_any_data_is_read(
         (FDCH(image_network="cnfn"), CPU, SettingError, "did you mean 'cnnf'"),
         (FDCH(image_weights="no.mat"), CPU, MissingFile, "no file of weights 'no.mat'"),
         (FDCH(), Context(device="gpu"), SettingError, "device 'gpu' cannot be used"),
-        (FDCH(bits=10**7), CPU, SettingError, "32767 is the most"),
     ],
 )
 def test_what_is_not_there_is_refused(method, context, error, message):

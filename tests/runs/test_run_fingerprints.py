@@ -30,7 +30,7 @@ def method(pairs):
 def run_of_old(method, tmp_path):
     """A run whose fingerprint was made otherwise than it is today."""
     folder = tmp_path / "run"
-    save_run(folder, "scm_seq", method, None, {})
+    save_run(folder, method)
     facts = json.loads((folder / DESCRIPTION).read_text())
     (folder / DESCRIPTION).write_text(json.dumps(facts | {"fingerprint": OF_OLD}))
     return open_run(folder)
@@ -42,7 +42,7 @@ def test_settings_of_encoding_distinguish_models(factor_pairs, tmp_path):
     shifted = SePHkm(**(asdict(plain) | {"use_prior": True})).restore(plain.state())
     assert plain.encode_pairs(pairs) != shifted.encode_pairs(pairs)
     found = [
-        save_run(tmp_path / str(made.use_prior), "seph_km", made, None, {}).fingerprint
+        save_run(tmp_path / str(made.use_prior), made).fingerprint
         for made in (plain, shifted)
     ]
     assert found[0] != found[1]
@@ -56,8 +56,8 @@ def test_weights_count_by_what_is_in_them(method, tmp_path):
         made = replace(method, image_weights=str(tmp_path / name))
         made.restore(method.state())
         folder = tmp_path / f"run of {name}"
-        found[name] = save_run(folder, "scm_seq", made, None, {}).fingerprint
-    bare = save_run(tmp_path / "bare", "scm_seq", method, None, {}).fingerprint
+        found[name] = save_run(folder, made).fingerprint
+    bare = save_run(tmp_path / "bare", method).fingerprint
     assert found["a.mat"] == found["b.pth"]
     assert len({bare, *found.values()}) == 3
 
@@ -66,9 +66,9 @@ def test_an_opened_run_has_the_fingerprint_of_its_own_method(method, tmp_path):
     weights = tmp_path / "weights.mat"
     weights.write_bytes(b"weights")
     made = replace(method, image_weights=str(weights)).restore(method.state())
-    run = save_run(tmp_path / "run", "scm_seq", made, None, {})
+    run = save_run(tmp_path / "run", made)
     again = open_run(run.folder).method
-    other = save_run(tmp_path / "other", "scm_seq", again, None, {})
+    other = save_run(tmp_path / "other", again)
     assert other.fingerprint == run.fingerprint
 
 

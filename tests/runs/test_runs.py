@@ -49,7 +49,7 @@ def fitted(pairs):
 
 @pytest.fixture
 def saved(tmp_path, pairs, fitted):
-    return save_run(tmp_path / "run", "fdch", fitted, Split.draw(pairs), {"note": "é"})
+    return save_run(tmp_path / "run", fitted, Split.draw(pairs), {"note": "é"})
 
 
 def description(run):
@@ -83,6 +83,7 @@ def test_a_run_comes_back_as_it_was(saved, pairs, fitted):
     assert opened.method.trained_on == 100
     assert opened.split() == Split.draw(pairs)
     assert opened.facts["note"] == "é"
+    assert repr(opened) == f"<Run {str(saved.folder)!r}, {fitted!r}>"
 
 
 def test_a_saved_run_is_usable_at_once(saved, pairs, fitted):
@@ -104,7 +105,7 @@ def test_versions_settings_and_checksums_are_written(saved):
 def test_a_variants_fixed_settings_are_written_and_opened(tmp_path, pairs):
     settings = {k: v for k, v in asdict(QUICK).items() if k != "label_weight"}
     method = FDCHI(**settings).fit(pairs)
-    save_run(tmp_path / "run", "fdch_i", method, Split.draw(pairs), {})
+    save_run(tmp_path / "run", method, Split.draw(pairs))
     opened = open_run(tmp_path / "run")
     assert opened.facts["settings"]["label_weight"] == 0
     assert isinstance(opened.method, FDCHI)
@@ -113,15 +114,15 @@ def test_a_variants_fixed_settings_are_written_and_opened(tmp_path, pairs):
 
 def test_equal_models_have_equal_fingerprints(tmp_path, saved, pairs, fitted):
     split = Split.draw(pairs, seed=9)
-    again = save_run(tmp_path / "again", "fdch", fitted, split, {})
+    again = save_run(tmp_path / "again", fitted, split)
     other = FDCH(**(asdict(QUICK) | {"seed": 4})).fit(pairs)
-    differs = save_run(tmp_path / "other", "fdch", other, split, {})
+    differs = save_run(tmp_path / "other", other, split)
     assert again.fingerprint == saved.fingerprint != differs.fingerprint
 
 
 def test_an_unfitted_method_leaves_no_run(tmp_path, pairs):
     with pytest.raises(NotFitted):
-        save_run(tmp_path / "run", "fdch", FDCH(), Split.draw(pairs), {})
+        save_run(tmp_path / "run", FDCH(), Split.draw(pairs))
     assert not is_finished(tmp_path / "run")
 
 
@@ -331,7 +332,7 @@ def test_a_copy_of_the_weights_file_travels_with_the_run(
     source = tmp_path / "elsewhere.mat"
     source.write_bytes(b"weights")
     monkeypatch.setattr(fitted, "image_weights", str(source))
-    run = save_run(tmp_path / "run", "fdch", fitted, Split.draw(pairs), {})
+    run = save_run(tmp_path / "run", fitted, Split.draw(pairs))
     source.unlink()
     opened = open_run(run.folder)
     copied = run.folder / "image_weights.mat"
@@ -346,7 +347,7 @@ def test_a_calibration_is_saved_and_checked(fitted, pairs, tmp_path):
     folder = tmp_path / "run"
     calibration = calibrate(fitted, pairs)
     assert calibration is not None
-    save_run(folder, "fdch", fitted, Split.draw(pairs), {}, calibration)
+    save_run(folder, fitted, Split.draw(pairs), calibration=calibration)
     opened = open_run(folder)
     assert opened.calibration is not None
     assert opened.calibration.to_json() == calibration.to_json()
@@ -361,7 +362,7 @@ def test_a_calibration_is_saved_and_checked(fitted, pairs, tmp_path):
 )
 def test_an_unfit_calibration_is_refused(fitted, pairs, tmp_path, wrong):
     folder = tmp_path / "run"
-    saved = save_run(folder, "fdch", fitted, None, {}, calibrate(fitted, pairs))
+    saved = save_run(folder, fitted, calibration=calibrate(fitted, pairs))
     (folder / CALIBRATION).write_text(wrong)
     sums = {CALIBRATION: checksum(folder / CALIBRATION)}
     rewrite(saved, files=description(saved)["files"] | sums)
@@ -372,7 +373,7 @@ def test_an_unfit_calibration_is_refused(fitted, pairs, tmp_path, wrong):
 def test_the_model_of_an_index_is_a_run_without_its_split(fitted, pairs, tmp_path):
     calibration = calibrate(fitted, pairs)
     split = Split.draw(pairs)
-    run = save_run(tmp_path / "run", "fdch", fitted, split, {}, calibration)
+    run = save_run(tmp_path / "run", fitted, split, calibration=calibration)
     copied = copy_model(run, tmp_path / "model")
     opened = open_run(tmp_path / "model")
     assert opened.fingerprint == copied.fingerprint == run.fingerprint

@@ -133,7 +133,8 @@ def test_queries_that_lie_in_the_database_are_refused(task, trained):
 
 def test_equal_row_numbers_of_other_pairs_are_no_matter(task, trained, factor_pairs):
     pairs = PairedSet.read(task.source)
-    others = replace(factor_pairs(40, seed=5), ids=pairs.ids[:40])
+    others = factor_pairs(40, seed=5)
+    others = replace(others, ids=pairs.ids[:40], label_names=pairs.label_names)
     assert evaluate(trained.method, others, pairs).protocol.queries == 40
 
 

@@ -3,6 +3,7 @@
 import itertools
 import math
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
@@ -344,6 +345,19 @@ def test_private_randomness_repeats_and_leaves_no_trace():
     assert torch.equal(draws[0], draws[1])
     assert not torch.equal(draws[0], draws[2])
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_private_randomness_of_threads_is_that_of_each_alone():
+    def draw(seed):
+        with private_randomness(CPU, seed, "a"):
+            first = torch.rand(1)
+            time.sleep(0.02)  # others would draw meanwhile
+            return first, torch.rand(1)
+
+    seeds = [1, 2, 1, 2]
+    alone = [draw(seed) for seed in seeds]
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        assert list(pool.map(draw, seeds)) == alone
 
 
 def test_private_randomness_draws_what_torchs_own_seed_gives():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fdch.cli.shared import options
-from fdch.cli.shared.options import PATH, option
+from fdch.cli.shared.options import COUNT, PATH, option
 from fdch.cli.shared.output import (
     count,
     lay_out,
@@ -36,7 +36,7 @@ GALLERIES = ("modality", "unified")
     ["both", *GALLERIES],
     default="both",
 )
-@option("--cutoff N", "Cut rankings after rank N.", int)
+@option("--cutoff N", "Cut rankings after rank N.", COUNT)
 @option("--report", "Write a page with curves and example queries.", PATH)
 @options.layout
 @options.remember_broken

@@ -46,7 +46,7 @@ RECIPES = ("table1", "table2", "figure2", "figure3", "all")
     "Change a setting; 'fdch*.key=value' for several methods.",
     name="assignments",
 )
-@option("--workers", "Processes; by cores and memory if not given.", int)
+@option("--workers", "Processes; by cores and memory if not given.", COUNT)
 @option("--tuned", "Tune every method first, at each code length.", bool)
 @option(
     "--tune-minutes",

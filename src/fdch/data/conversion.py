@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fdch.codes import to_array
 from fdch.data.pictures.images import (
     ImageFeatures,
     Images,
@@ -81,8 +82,8 @@ def as_labels(
 ) -> tuple[NDArray[np.uint8], tuple[str, ...]]:
     """Take labels as a user has them; return 0 or 1, (n, classes), and the names.
 
-    That is 0 and 1, (n, classes), dense or sparse; or for each pair its label, a
-    list of them, or None.
+    That is 0 and 1, (n, classes), dense, sparse or a data frame, whose columns name
+    them; or for each pair its label, a list of them, or None.
 
     >>> as_labels(["dog", ["cat", "dog"], None])[1]
     ('cat', 'dog')
@@ -90,13 +91,21 @@ def as_labels(
     rows = _take_rows(values, "labels")
     array = rows.toarray() if sparse.issparse(rows) else _take_numbers(rows)
     if array is not None and array.ndim == 2:
+        classes = array.shape[1]
+        if names is None:
+            names = [str(name) for name in getattr(values, "columns", ())]
+        if names and len(names) != classes:
+            raise LabelError(
+                f"{len(names)} names were given for {classes} columns of labels; give "
+                "one to each."
+            )
         if (wrong := (array != 0) & (array != 1)).any():
             row, column = np.argwhere(wrong)[0]
             raise LabelError(
                 "labels as numbers are 0 or 1, a column to each class; got "
                 f"{array[row, column]} in row {row}."
             )
-        known = names or [f"label {i}" for i in range(array.shape[1])]
+        known = names or [f"label {i}" for i in range(classes)]
         return array.astype(np.uint8), tuple(known)
     return mark_labels([_label_set(row) for row in rows], names)
 
@@ -176,7 +185,7 @@ def _take_rows(values: Any, what: str) -> Any:
         if values.dtype == object:  # NaN and NA stand for cells without a value
             values = np.where(is_missing, None, values)
     elif hasattr(values, "__array__"):
-        values = np.asarray(values)  # such as a tensor
+        values = to_array(values)
     if isinstance(values, np.ndarray) or sparse.issparse(values):
         return values
     if isinstance(values, (str, bytes, Path)) or not isinstance(values, Iterable):
@@ -188,7 +197,7 @@ def _take_rows(values: Any, what: str) -> Any:
 
 
 def _take_cells(name: str, values: Any) -> NDArray[np.object_]:
-    """Return a column's values as they are, None for empty cells of a data frame."""
+    """Return a column's values as they are, None for empty cells and NaN."""
     is_series = hasattr(values, "isna")
     rows = values if is_series else _take_rows(values, f"column '{name}'")
     if getattr(rows, "ndim", 1) != 1:
@@ -197,6 +206,7 @@ def _take_cells(name: str, values: Any) -> NDArray[np.object_]:
             "Is its name used twice?"
         )
     cells = objects(rows)
+    cells[[isinstance(each, float) and each != each for each in cells]] = None
     if is_series:
         cells[np.asarray(values.isna())] = None
     return cells
@@ -219,6 +229,11 @@ def _take_numbers(rows: Any) -> NDArray[Any] | None:
             array = np.asarray(rows)
         except ValueError:  # rows of different lengths
             return None
+    elif rows.dtype == object and rows.ndim > 1:  # a frame's columns of several kinds
+        try:
+            array = rows.astype(np.float64)
+        except (TypeError, ValueError):
+            return None
     return array if array.dtype.kind in "fiub" else None
 
 
@@ -232,4 +247,7 @@ def _describe(rows: Any, array: NDArray[Any] | None) -> str:
 def number_ids(ids: Any, count: int) -> NDArray[np.object_]:
     """Take ids as strings; number the rows where there are none."""
     given = range(count) if ids is None else _take_rows(ids, "ids")
+    for row, each in enumerate(given):
+        if each is None or each != each:  # NaN is the cell of a frame without a value
+            raise DataError(f"row {row} has no id. Give every row one, or none any.")
     return objects([str(each) for each in given])

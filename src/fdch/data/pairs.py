@@ -216,16 +216,34 @@ class PairedSet:
     def split(
         self,
         seed: int = 0,
-        sizes: "SplitSizes | None" = None,
+        *,
+        query: int | None = None,
+        train: int | None = None,
         groups: "Grouping | None" = None,
     ) -> tuple["PairedSet", "PairedSet", "PairedSet"]:
         """Draw a split and return its training, query and database pairs.
 
-        The training pairs are part of the database and include those that a
-        `Split` keeps apart for validation; `Split.draw` has the arguments.
+        The training pairs are part of the database and include those that a `Split`
+        keeps apart for validation.
+
+        Args:
+            seed: Equal seeds draw equal splits.
+            query: Number of queries, with `train`; by default the benchmark's own, or
+                a tenth, at most 2,000.
+            train: Number of training pairs, with `query`; by default the benchmark's
+                own, or half, at most 5,000.
+            groups: Keep pairs with the same "pictures", the same "texts" or either
+                ("both") in one part.
         """
+        from fdch.data.split_drawing import SplitSizes
         from fdch.data.splits import Split
 
+        if query is not None and train is not None:
+            sizes = SplitSizes(query, train)
+        elif query is train:
+            sizes = None
+        else:
+            raise DataError("give both query and train, or neither.")
         rows = Split.draw(self, seed, sizes, groups=groups).rows(self)
         learning = np.sort(np.concatenate([rows.train, rows.validation]))
         return self[learning], self[rows.query], self[rows.database]
@@ -303,6 +321,22 @@ def require_pairs(*given: object) -> None:
                 f"give a PairedSet; got {type(each).__name__}. "
                 "PairedSet.read('pairs.csv') makes one."
             )
+
+
+def share_labels(*given: PairedSet) -> tuple[PairedSet, ...]:
+    """Give sets of pairs the same classes in the same order, by their names."""
+    names = tuple(dict.fromkeys(name for each in given for name in each.label_names))
+    return tuple(_order_labels(each, names) for each in given)
+
+
+def _order_labels(pairs: PairedSet, names: tuple[str, ...]) -> PairedSet:
+    if pairs.label_names == names:
+        return pairs
+    places = {name: place for place, name in enumerate(names)}
+    labels = np.zeros((len(pairs), len(names)), np.uint8)
+    for column, name in enumerate(pairs.label_names):
+        labels[:, places[name]] |= pairs.labels[:, column]
+    return replace(pairs, labels=labels, label_names=names)
 
 
 def name_repeated(

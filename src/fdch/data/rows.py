@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, FdchError, MissingFile
+from fdch.errors import DataError, FdchError, MissingFile, MissingRow
 from fdch.machine import usable_cores
 
 # of one file
@@ -64,7 +64,7 @@ def choose(rows: Any, count: int) -> NDArray[np.intp]:
     low, high = int(wanted.min()), int(wanted.max())
     if low < -count or high >= count:
         wrong = low if low < -count else high
-        raise DataError(f"row {wrong} does not exist; there are {count} rows.")
+        raise MissingRow(f"row {wrong} does not exist; there are {count} rows.")
     return np.where(wanted < 0, wanted + count, wanted).astype(np.intp)
 
 

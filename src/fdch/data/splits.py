@@ -102,6 +102,11 @@ class Split:
         """
         if not isinstance(seed, Integral) or seed < 0:
             raise SettingError(f"a seed is a whole number, 0 or more; got {seed!r}.")
+        if not isinstance(sizes, SplitSizes | None):
+            raise SettingError(
+                "sizes of a split are SplitSizes(query=2000, train=5000), of "
+                f"fdch.data.split_drawing; got {sizes!r}."
+            )
         drawn = draw_ids(pairs, seed, sizes, barred, groups)
         *labelled, unlabelled = drawn
         return cls(seed, pairs.fingerprint, *labelled, groups, unlabelled)

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fdch.codes import to_array
 from fdch.data.cache import NothingKept, ResultCache
 from fdch.data.extensions import FOLDER
 from fdch.data.static_words import StaticVocabulary, words_in
@@ -65,7 +66,7 @@ class TextEncoder:
         Raises:
             SettingError: The encoder's function does not return such features.
         """
-        found = np.asarray(_load(self, device)(texts), dtype=np.float32)
+        found = to_array(_load(self, device)(texts)).astype(np.float32, copy=False)
         if found.shape != (len(texts), self.width):
             raise SettingError(
                 f"the text encoder '{self.name}' returned features of shape "

@@ -9,6 +9,7 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -145,8 +146,10 @@ def engine_name() -> str:
 
 def require_rank(cutoff: int | None) -> None:
     """Refuse a cut-off that is no rank."""
-    if cutoff is not None and cutoff < 1:
-        raise SettingError(f"a cut-off is a rank, 1 or more; got {cutoff}.")
+    if cutoff is not None and not (isinstance(cutoff, Integral) and cutoff >= 1):
+        raise SettingError(
+            f"a cut-off is a rank, a whole number of 1 or more; got {cutoff!r}."
+        )
 
 
 def _check_comparable(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from fdch.codes import Codes
+from fdch.codes import Codes, to_array
 from fdch.errors import LabelError, SettingError
 from fdch.evaluation.comparing.resampling import mean_intervals
 from fdch.evaluation.documents import Ends
@@ -92,7 +92,7 @@ def evaluate_codes(
 def _as_codes(values: Codes | ArrayLike) -> Codes:
     if isinstance(values, Codes):
         return values
-    array = np.asarray(values)
+    array = to_array(values)
     if array.dtype == np.uint8 and array.ndim == 2:
         return Codes(array, 8 * array.shape[1])
     return Codes.from_signs(array)
@@ -102,7 +102,7 @@ def _as_labels(values: ArrayLike | sparse.sparray) -> NDArray[Any]:
     if isinstance(values, sparse.sparray | sparse.spmatrix):
         return values.toarray()
     try:
-        return np.asarray(values)
+        return to_array(values)
     except ValueError:
         raise LabelError(
             "labels must be (items, classes) of 0 and 1; got rows of different lengths."

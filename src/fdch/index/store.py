@@ -411,3 +411,15 @@ def require_several(what: str, given: object) -> None:
     """Refuse one text where several are wanted: its letters are not meant."""
     if isinstance(given, str | bytes):
         raise DataError(f"several {what} are a list, such as [{given[:40]!r}].")
+    if not isinstance(given, Iterable):
+        raise DataError(f"{what} are a list; got {type(given).__name__}.")
+
+
+def read_ids(given: Iterable[object]) -> list[str]:
+    """Take ids as `PairedSet.from_arrays` does: numbers are their digits.
+
+    >>> read_ids(np.arange(2))
+    ['0', '1']
+    """
+    require_several("ids", given)
+    return [str(each) for each in given]

@@ -14,6 +14,7 @@ from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images, as_texts
 from fdch.data.pairs import PairedSet, require_pairs
 from fdch.errors import NotFitted, SettingError
+from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._settings.checks import Settings, require_not_negative
 from fdch.methods._settings.space import SearchSpace
 from fdch.progress import Progress, show_bars
@@ -167,6 +168,7 @@ class HashMethod(Settings, ABC):
     def encode_pairs(self, pairs: PairedSet, context: Context = PLAIN) -> Codes:
         """Encode whole pairs to unified codes, where the method has them."""
         inputs = self.inputs
+        require_pairs(pairs)
         return _by_parts(
             pairs,
             lambda part: self.pair_outputs(
@@ -235,6 +237,11 @@ class HashMethod(Settings, ABC):
         super().check()
         if self.bits < 1:
             raise SettingError(f"bits must be positive; got {self.bits}.")
+        if self.bits > MAX_BITS:
+            raise SettingError(
+                f"bits must be at most {MAX_BITS:,}, which can be scored; "
+                f"got {self.bits:,}."
+            )
         require_not_negative(self, "seed")
 
     @abstractmethod

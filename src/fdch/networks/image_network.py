@@ -159,6 +159,13 @@ class ImageNetwork:
 
     def register(self) -> "ImageNetwork":
         """Let settings name it in this process."""
+        from fdch.networks.image import NETWORKS
+
+        if self.name in NETWORKS:
+            raise SettingError(
+                f"'{self.name}' is an image network of fdch's own, which settings of "
+                "that name mean. Take another name."
+            )
         REGISTERED[self.name] = self
         return self
 

@@ -24,7 +24,7 @@ from fdch.index.store import (
     Item,
     Kind,
     Vectors,
-    require_several,
+    read_ids,
 )
 from fdch.methods._base import HashMethod
 from fdch.progress import Progress, Update, silent
@@ -72,7 +72,7 @@ class Index:
         return len(self.store)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.store.items([name])[0] is not None
+        return self.store.items(read_ids([name]))[0] is not None
 
     def __repr__(self) -> str:
         return f"<Index {self.store.name!r}, {self.bits} bits>"
@@ -105,6 +105,11 @@ class Index:
         other columns are found when they are added.
         """
         method = model.method if isinstance(model, Run) else model
+        if not isinstance(method, HashMethod):
+            raise DataError(
+                "an index is made with a fitted method or a run; got "
+                f"{str(method)[:80]!r}. open_run('runs/a') opens a run."
+            )
         write = partial(_write_model, model, calibration)
         facts, width = {"method": model.name}, vector_bytes(method)
         store = create_store(name, method.bits, write, facts, width, types)
@@ -229,7 +234,7 @@ class Index:
         index's own. Where that gives vectors, they are needed too.
         """
         self.require_model(model, "these codes")
-        require_several("ids", ids)
+        ids = read_ids(ids)
         kinds = ["code"] * len(ids) if kinds is None else kinds
         for what, given in (("ids", ids), ("kinds", kinds)):
             if len(given) != len(codes):
@@ -290,14 +295,12 @@ class Index:
 
     def remove(self, ids: Iterable[str]) -> list[str]:
         """Remove items; return those of the ids that were not there."""
-        require_several("ids", ids)
         with self._changing:
-            return self.store.remove(ids)
+            return self.store.remove(read_ids(ids))
 
     def items(self, ids: Sequence[str]) -> list[Item | None]:
         """Return item records, None for an unknown id."""
-        require_several("ids", ids)
-        return self.store.items(ids)
+        return self.store.items(read_ids(ids))
 
     def search(
         self, codes: Codes, k: int = DEFAULT_K, *, where: Where = None
@@ -370,4 +373,4 @@ def _write_model(
 ) -> str:
     if isinstance(model, Run):
         return copy_model(model, folder).fingerprint
-    return save_run(folder, model.name, model, None, {}, calibration).fingerprint
+    return save_run(folder, model, calibration=calibration).fingerprint

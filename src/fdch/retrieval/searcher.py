@@ -13,10 +13,11 @@ from fdch.codes import Codes
 from fdch.data.pictures.images import PictureArray
 from fdch.data.texts import Vocabulary
 from fdch.data.words import cut_words, fold_accents, leave_unknown
+from fdch.errors import DataError
 from fdch.evaluation.calibration.model import Calibration
 from fdch.export.model import ExportedModel
 from fdch.index.search.lookup import warm
-from fdch.index.store import CodeStore
+from fdch.index.store import CodeStore, read_ids
 from fdch.retrieval.combining import combine_queries
 from fdch.retrieval.composed import ComposedQuery, QueryKind
 from fdch.retrieval.index import Index
@@ -54,6 +55,11 @@ class Searcher(SearchMethods[Text, Picture]):
     def __init__(
         self, index: Index | str | Path, encoder: ExportedModel | None = None
     ) -> None:
+        if not isinstance(index, Index | str | Path):
+            raise DataError(
+                f"a searcher takes an index or its name; got {type(index).__name__}. "
+                "Index.create('catalogue.index', method) makes an index."
+            )
         self.index = index if isinstance(index, Index) else Index.open(index)
         self._owns_index = not isinstance(index, Index)
         if encoder is not None:
@@ -210,14 +216,15 @@ class Searcher(SearchMethods[Text, Picture]):
         if kind == "composed":
             store, context = self.index.store, self.index.context
             return combine_queries(self.encoder, store, queries, context)
-        items, codes, vectors = self.index.store.fetch(queries)
+        names = read_ids(queries)
+        items, codes, vectors = self.index.store.fetch(names)
         order, is_ordered = None, vectors is not None and params.rerank is not False
         ordering = find_ordering(self.encoder) if is_ordered else None
         if ordering is not None and vectors is not None:
             order = ordering.weigh_items(codes, vectors)
-        descriptions = [{"id": name} for name in queries]
+        descriptions = [{"id": name} for name in names]
         kinds = [item.kind for item in items]
-        without = [[name] for name in queries]
+        without = [[name] for name in names]
         return Queries(descriptions, kinds, codes, without=without, order=order)
 
 

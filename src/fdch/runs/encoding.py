@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
 from fdch.data.fitting import count_words
-from fdch.data.pairs import PairedSet
+from fdch.data.pairs import PairedSet, require_pairs, share_labels
 from fdch.data.texts import Sentences, Texts
 from fdch.errors import DataError
 from fdch.evaluation import Coded, CodedPairs
@@ -227,6 +227,9 @@ def calibrate(
     Returns:
         None where fewer than ten of the pairs have labels, or no two share one.
     """
+    require_pairs(pairs, *([] if training is None else [training]))
+    if training is not None:
+        pairs, training = share_labels(pairs, training)
     held_out = pairs[pairs.labels.any(axis=1)][:MAX_PAIRS]
     if len(held_out) < MIN_PAIRS:
         return None

@@ -15,7 +15,7 @@ from fdch.data.duplicates import (
     find_learned,
     shared_pairs,
 )
-from fdch.data.pairs import Broken, PairedSet, require_pairs
+from fdch.data.pairs import Broken, PairedSet, require_pairs, share_labels
 from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.splits import Split
 from fdch.errors import DamagedRun, DataError, LabelError, MissingFile, RunError
@@ -160,7 +160,7 @@ def _require_queries(run: Run) -> Split:
     split = run.split()
     if not split.query:
         raise RunError(
-            f"'{run.folder}' has learned from all of its pairs (--use-all), so that "
+            f"'{run.folder}' was trained with --use-all or --query-pairs 0, so that "
             "there are no test queries. Score it with other DATA that it has not "
             "seen: fdch evaluate RUN DATA. Its validation scores are in run.json."
         )
@@ -225,6 +225,7 @@ def score_method(
 
     Pairs without a label are left out of both: no answer to them is known.
     """
+    query, database = share_labels(query, database)
     query = keep_labelled(query, "queries")
     database = keep_labelled(database, "pairs of the database")
     protocol = replace(protocol, queries=len(query), database=len(database))

@@ -199,7 +199,7 @@ def save_training(
     calibration = calibrate(method, parts.validation, parts.train, context)
     whole = restore_pictures(method, data.pairs, context)
     seen = data.seen_images(split, method)
-    run = save_run(folder, method.name, whole, split, facts, calibration, seen)
+    run = save_run(folder, whole, split, facts, calibration, seen)
     _end_training(run, context.checkpoints)
     return run
 

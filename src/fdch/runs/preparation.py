@@ -25,7 +25,6 @@ from fdch.errors import (
     suggestion,
 )
 from fdch.evaluation import Protocol
-from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._base import HashMethod
 from fdch.methods._deep import DeepMethod
 from fdch.networks import image as image_networks
@@ -198,11 +197,7 @@ def restore_pictures(
 
 
 def require_ready(method: HashMethod, context: Context) -> None:
-    """Refuse codes too long to score, and what the settings name but is not there."""
-    if method.bits > MAX_BITS:
-        raise SettingError(
-            f"codes of {method.bits} bits are too long; {MAX_BITS} is the most."
-        )
+    """Refuse what the settings name but is not there."""
     context.torch_device()
     if count_processes() > 1 and not isinstance(method, DeepMethod):
         raise SettingError(

@@ -57,7 +57,7 @@ UNFIT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A trained method opened from a folder."""
 
@@ -65,6 +65,9 @@ class Run:
     method: HashMethod
     facts: Mapping[str, Any]  # the content of run.json
     calibration: Calibration | None = None  # if validation pairs sufficed
+
+    def __repr__(self) -> str:
+        return f"<Run {str(self.folder)!r}, {self.method!r}>"
 
     @property
     def name(self) -> str:
@@ -104,19 +107,26 @@ class Run:
 
 
 def save_run(
-    folder: Path,
-    name: str,
+    folder: str | Path,
     method: HashMethod,
-    split: Split | None,
-    facts: Mapping[str, Any],
+    split: Split | None = None,
+    facts: Mapping[str, Any] | None = None,
     calibration: Calibration | None = None,
     seen: Sequence[bytes] = (),
 ) -> Run:
-    """Write a run, its description last, so that a run is whole or absent.
+    """Save a fitted method as a run that `open_run` and the commands open.
 
-    `split` is None for the model of an index; `facts` are kept beside what is known
-    here; `seen` has hashes of the images that it has learned from, 16 bytes each.
+    The description is written last, so that a run is complete or absent.
+
+    Args:
+        folder: Where to write; files of an earlier run there are replaced.
+        method: A fitted method.
+        split: The split it was trained on, for `fdch evaluate` without data.
+        facts: Further entries of the description.
+        calibration: Probabilities, as `calibrate` returns them.
+        seen: Hashes of the images that it has learned from, 16 bytes each.
     """
+    folder = Path(folder)
     make_folder(folder)
     written = [STATE]
     write_whole(folder / STATE, lambda path: save_file(method.state(), path))
@@ -141,11 +151,11 @@ def save_run(
     checksums = {file: checksum(folder / file) for file in written}
     description = {
         "format": FORMAT,
-        "method": name,
+        "method": method.name,
         "settings": settings,
-        "fingerprint": _model_fingerprint(name, settings, checksums),
-        **facts,
-        **_describe_packages(name, method),
+        "fingerprint": _model_fingerprint(method.name, settings, checksums),
+        **(facts or {}),
+        **_describe_packages(method.name, method),
         "files": checksums,
     }
     write_json(folder / DESCRIPTION, description)

@@ -1,10 +1,14 @@
 """Random numbers that belong to one purpose and leave no trace."""
 
 import hashlib
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+
+# threads share torch's generator: those that train take turns, epoch by epoch
+_TURN = threading.RLock()
 
 
 def derive_seed(seed: int, *purpose: str | int) -> int:
@@ -19,11 +23,12 @@ def private_randomness(
 ) -> Iterator[None]:
     """Seed the CPU and a device inside a block, and leave no trace outside.
 
-    Other accelerators are not even woken: each would take memory for it.
+    One thread at a time is inside. Other accelerators are not even woken: each would
+    take memory for it.
     """
     own = derive_seed(seed, *purpose)
     forked = [device] if device.type == "cuda" else []
-    with torch.random.fork_rng(forked, device_type="cuda"):
+    with _TURN, torch.random.fork_rng(forked, device_type="cuda"):
         torch.default_generator.manual_seed(own)
         if device.type == "cuda":
             with torch.cuda.device(device):

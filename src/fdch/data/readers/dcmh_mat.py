@@ -52,7 +52,10 @@ class Variable:
     def load(self, rows: int) -> Any:
         """Read a matrix, sparse or as float32, turned so that it has `rows` rows."""
         if len(self.shape) != 2:
-            raise DataError(f"{self} is not a matrix.")
+            raise DataError(
+                f"{self} is not a matrix with a row per pair, nor pictures: these are "
+                "height x width x 3, with the pairs first or last."
+            )
         _require_few(self.name, self.shape)
         values = self.stored
         if not sparse.issparse(values):
