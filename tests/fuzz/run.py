@@ -31,6 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("reader", help="one of the readers, or 'all'")
     parser.add_argument("--seconds", type=int, default=60, help="for each reader")
+    parser.add_argument("--cases", type=int, help="with atheris, in place of seconds")
     parser.add_argument("--plain", action="store_true", help="without atheris")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--replay", type=Path, help="a file that was found")
@@ -44,7 +45,10 @@ def main() -> None:
 
         print("refused" if check(given.reader, given.replay.read_bytes()) else "read")
     elif guided:
-        attack_guided(given.reader, given.seconds, given.seed, given.found)
+        end = f"-max_total_time={given.seconds}"
+        if given.cases is not None:  # the same ones each time
+            end = f"-runs={given.cases}"
+        attack_guided(given.reader, end, given.seed, given.found)
     else:
         attack_plain(given.reader, given.seconds, given.seed, given.found)
 
@@ -93,8 +97,8 @@ def attack_plain(name: str, seconds: int, seed: int, found: Path) -> None:
     print(f"Done {cases} cases in {seconds} s, {refused} refused")
 
 
-def attack_guided(name: str, seconds: int, seed: int, found: Path) -> None:
-    """Let atheris look for bytes that reach new lines."""
+def attack_guided(name: str, end: str, seed: int, found: Path) -> None:
+    """Let atheris look for bytes that reach new lines, up to its option `end`."""
     start = prepare_guided(name)
     from tests.fuzz.readers import READERS
 
@@ -102,7 +106,7 @@ def attack_guided(name: str, seconds: int, seed: int, found: Path) -> None:
     corpus.mkdir(parents=True, exist_ok=True)
     for number, content in enumerate(READERS[name].samples() + read_corpus(name)):
         (corpus / f"sample-{number}").write_bytes(content)
-    options = [f"-max_total_time={seconds}", f"-seed={seed + 1}", "-max_len=200000"]
+    options = [end, f"-seed={seed + 1}", "-max_len=200000"]
     options += [f"-rss_limit_mb={MEMORY_MB}", f"-timeout={MAX_SECONDS}"]
     options += [f"-artifact_prefix={found}/{name}-", "-print_final_stats=1"]
     start([sys.argv[0], *options, str(corpus)])

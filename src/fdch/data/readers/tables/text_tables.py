@@ -104,9 +104,8 @@ def find_separator(header: str, names: Iterable[str]) -> str:
 def _csv_lines(
     path: Path, encoding: str, names: Iterable[str]
 ) -> Iterator[tuple[str, list[str]]]:
-    # a limit of the whole process; other readers' cells must not be cut shorter
-    earlier = csv.field_size_limit()
-    csv.field_size_limit(max(earlier, CELL_BYTES))
+    # of the whole process, so it is never put back: another file may be half read
+    csv.field_size_limit(max(csv.field_size_limit(), CELL_BYTES))
     line = 0
     try:
         with open(path, encoding=encoding, newline="") as file:
@@ -124,8 +123,6 @@ def _csv_lines(
             f"after line {line}: {error}. Look for a double quote that is missing or "
             f"too many; a cell has at most {CELL_BYTES:,} characters."
         ) from None
-    finally:
-        csv.field_size_limit(earlier)
 
 
 def open_json_lines(path: Path, layout: Layout) -> Table:
