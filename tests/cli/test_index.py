@@ -208,6 +208,24 @@ def test_rows_without_anything_known_are_refused_or_skipped(
     assert "skipped 1 broken row" in skipped.stderr
 
 
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_data_without_a_row_to_use_fails(
+    fdch, filled, on_scenes, photo_rows, manifest, tmp_path, options
+):
+    rows = [{**photo_rows[0], "image": "", "text": "qwertz"}]
+    data, options = (
+        manifest(tmp_path / "pairs.csv", rows),
+        ["--broken", "skip", *options],
+    )
+    new = ("index", "create", tmp_path / "new", "--run", on_scenes.run)
+    for command in (new, ("index", "add", filled)):
+        result = fdch(*command, data, *options)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert (
+            "'pairs' has no rows to use; 1 were skipped, the first, " in result.stderr
+        )
+
+
 def test_codes_of_a_file_are_added_if_the_model_made_them(
     fdch, filled, on_scenes, on_features, tmp_path
 ):

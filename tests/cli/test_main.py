@@ -1,5 +1,6 @@
 """The command line as a whole: help, exit codes, where messages go."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -242,6 +243,15 @@ def test_a_full_disk_is_reported_in_a_line(words, unbuffered, on_features):
     assert result.returncode == 1
     reported = "error: the result could not be written: No space left on device.\n"
     assert result.stderr == reported
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.ENAMETOOLONG])
+def test_a_name_that_may_not_be_looked_at_is_reported(fdch, failing, code):
+    failing(OSError(code, os.strerror(code), "/root/run/run.json"))
+    result = fdch("methods")
+    assert (result.exit_code, result.stdout) == (1, "")
+    expected = f"error: '/root/run/run.json' cannot be opened: {os.strerror(code)}. "
+    assert result.stderr.startswith(expected)
 
 
 def test_trouble_with_other_files_is_a_bug(fdch, failing):

@@ -148,6 +148,16 @@ def test_what_cannot_be_encoded_is_named(path, runs, tmp_path):
     assert done.items == 40
 
 
+def test_an_index_of_nothing_is_not_made(path, tmp_path):
+    features = np.random.default_rng(0).normal(size=(20, 4))
+    labels = [["a"], ["b"]] * 10
+    ready = PairedSet.from_arrays(images=features, texts=features > 0, labels=labels)
+    run = save_run(tmp_path / "ready", DCH(bits=8).fit(ready))
+    with pytest.raises(DataError, match="none of the 41 items"):
+        rebuild_index(path, run, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
 def test_damaged_codes_are_encoded_again_by_a_repair(path, pairs):
     names = [str(name) for name in pairs.ids]
     before = codes_of(path, names)

@@ -78,7 +78,16 @@ def rebuild_index(
             done += len(items)
             progress(Update("encoding", done, len(old), "item"))
         new.remove(list(_removed_since(old, new)))
-        return Rebuilt(len(new), encoded, skipped, halved)
+        rebuilt = Rebuilt(len(new), encoded, skipped, halved)
+    if skipped and not rebuilt.items:
+        shutil.rmtree(out)
+        first, why = next(iter(skipped.items()))
+        raise DataError(
+            f"none of the {len(skipped):,} items of '{name}' can be encoded again, "
+            f"'{first}' because: {why.rstrip('.')}. Give a run for such items, or "
+            "create an index from their data."
+        )
+    return rebuilt
 
 
 def model_encoder(folder: Path, items: Sequence[Item]) -> Encoded:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fdch.cli.shared.groups import Failure, Interrupted
 from fdch.cli.shared.output import count, note, note_skipped, say, say_json
-from fdch.errors import FdchError
+from fdch.errors import DataError, FdchError
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet
@@ -38,6 +38,16 @@ def explain_filling(index: "Index") -> Iterator[None]:
         if isinstance(problem, KeyboardInterrupt):
             raise Interrupted(f"the {kept}") from None
         raise Failure(f"{problem} The {kept}") from problem
+
+
+def require_some(pairs: "PairedSet", added: "AddedPairs") -> None:
+    """Refuse data of which all rows were skipped."""
+    if added.skipped and not added.new + added.replaced:
+        first = added.skipped[0]
+        raise DataError(
+            f"'{pairs.name}' has no rows to use; {len(added.skipped):,} were skipped, "
+            f"the first, '{first.name}', because: {first.reason.rstrip('.')}."
+        )
 
 
 def describe_added(name: str, index: "Index", added: "AddedPairs") -> dict[str, Any]:

@@ -5,7 +5,12 @@ from pathlib import Path
 
 import click
 
-from fdch.cli.index._added import describe_added, explain_interruption, report_added
+from fdch.cli.index._added import (
+    describe_added,
+    explain_interruption,
+    report_added,
+    require_some,
+)
 from fdch.cli.shared import options
 from fdch.cli.shared.column_lines import column_lines
 from fdch.cli.shared.output import note, plain, report
@@ -76,6 +81,7 @@ def command(
                         engine=encoder,
                         types=dict(types),
                     )
+                    require_some(pairs, added)
         document = describe_added(index, opened, added)
     report_added(document, added, pairs, as_json)
 

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from fdch.cli.index._added import describe_added, explain_filling, report_added
+from fdch.cli.index._added import (
+    describe_added,
+    explain_filling,
+    report_added,
+    require_some,
+)
 from fdch.cli.shared import options
 from fdch.cli.shared.options import PATH, option
 from fdch.cli.shared.output import say
@@ -71,6 +76,7 @@ def command(
                     added = made.add(
                         pairs, broken=broken, progress=progress, engine=encoder
                     )
+                    require_some(pairs, added)
             document = describe_added(index, made, added)
     report_added(document, added, pairs, as_json)
     if not as_json:

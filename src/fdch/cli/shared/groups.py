@@ -1,5 +1,6 @@
 """Groups of commands that load a command's file only when it is used."""
 
+import errno
 import importlib
 import os
 import re
@@ -16,6 +17,8 @@ from fdch.cli.shared.output import plain
 from fdch.errors import FdchError, MissingExtra, suggestion
 
 OF_TRAINING = ("torch", "sklearn")
+# wherever a name is looked at: in a folder of someone else, or of no file
+OF_NAMES = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 # how torch words it on each kind of device, partly as a bare RuntimeError
 SHORTAGE = (
     "not enough memory",
@@ -129,6 +132,13 @@ class RootGroup(LazyGroup):
             if not is_of_memory and not isinstance(problem, MemoryError):
                 raise
             raise Failure(_describe_shortage(str(problem))) from problem
+        except OSError as problem:
+            if problem.errno not in OF_NAMES or problem.filename is None:
+                raise
+            raise Failure(
+                f"'{problem.filename}' cannot be opened: {problem.strerror}. Check the "
+                "name, and the permissions of the folders in it."
+            ) from problem
         except KeyboardInterrupt:
             raise Interrupted("nothing was changed.") from None
 
