@@ -16,6 +16,10 @@ def test_port_and_options_have_defaults():
     assert Address.parse("milvus://db/photos") == Address("db", 19530, "photos")
 
 
+def test_a_name_may_have_200_letters():
+    assert Address.parse("milvus://db/" + "x" * 200).collection == "x" * 200
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [
