@@ -20,6 +20,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,14 +49,21 @@ TESTS = {
     ),
     "search": ("index/search",),
     "storage": ("index/storage",),
-    "milvus": ("index/milvus",),  # those that need no server
+    "milvus": ("index/milvus",),
 }
+# tests with a server come last, chosen by their marks
+MARKS = {"milvus": ("", "integration and not slow", "slow")}
 # these take long, and look at the same files as others do
 LEFT_OUT = ("test_crashes.py", "test_damage.py", "test_machine_faults.py")
+LEFT_OUT += ("test_access.py", "test_durability.py")  # start servers of their own
 # settings of tests: a mutant of a kernel is compiled for these lengths of codes alone
 SETTINGS = {"search": {"FDCH_TEST_BITS": "40 64 72 128 320"}}
 NOT_RUN = {"search": "after_warming"}  # by name: compiles all kernels once more
+SECONDS = {"milvus": 60}  # tests there mostly wait
 MAX_SECONDS = 300  # of a processor, for the tests of one mutant
+MILVUS = "FDCH_TEST_MILVUS"  # the address of a server that tests use
+NO_SERVER = 70  # how a process ends that cannot reach it
+NO_TESTS = 5  # how pytest ends where the marks choose none
 OUT_OF_TIME = (signal.SIGXCPU, signal.SIGKILL, signal.SIGALRM)
 OPTIONS = [
     "-x",
@@ -130,8 +138,10 @@ def mutated(mutant: Mutant, stamp: int) -> Iterator[str]:
     os.utime(mutant.file, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-def run_tests(tests: list[Path], left_out: str, is_mutated: bool) -> str:
+def run_tests(tests: list[Path], group: str, marks: str, is_mutated: bool) -> str:
     """Run tests in a fork up to the first failure; say what becomes of a mutant."""
+    if not tests:
+        return "survived"
     child = os.fork()
     if child == 0:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -140,24 +150,40 @@ def run_tests(tests: list[Path], left_out: str, is_mutated: bool) -> str:
         if is_mutated:
             from numba.core import caching
 
-            signal.alarm(6 * MAX_SECONDS)  # ends what waits for ever
-            resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
+            seconds = SECONDS.get(group, MAX_SECONDS)
+            signal.alarm(6 * seconds)  # ends what waits for ever
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             # loops of the tree as it is stay compiled, for the next mutant
             caching.Cache.save_overload = lambda *_: None
         sys.dont_write_bytecode = is_mutated
         import pytest
 
-        chosen = ["-k", f"not {left_out}"] if left_out else []
-        status = 1
+        chosen = ["-k", f"not {NOT_RUN[group]}"] if group in NOT_RUN else []
+        chosen += ["-m", marks] if marks else []
+        status = NO_SERVER
         try:
-            arguments = [*OPTIONS, *chosen, *map(str, tests)]
-            status = int(pytest.main(arguments)) if tests else 0
+            if marks:
+                empty_server(os.environ[MILVUS])
+            status = 1
+            status = int(pytest.main([*OPTIONS, *chosen, *map(str, tests)]))
         finally:  # nothing of the parent is undone here
             os._exit(status)
-    status = os.waitpid(child, 0)[1]
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) in OUT_OF_TIME:
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == NO_SERVER:
+        raise SystemExit("the Milvus server cannot be reached any more")
+    if -status in OUT_OF_TIME:
         return "out of time"
-    return "killed" if status else "survived"
+    return "survived" if status in (0, NO_TESTS) else "killed"
+
+
+def empty_server(address: str) -> None:
+    """Delete what the tests of an earlier mutant left on the server."""
+    from pymilvus import MilvusClient
+
+    client = MilvusClient(f"http://{address}")
+    for name in client.list_collections():
+        client.drop_collection(name)
+    client.close()
 
 
 def describe(outcome: str, mutant: Mutant, lines: str) -> str:
@@ -188,21 +214,21 @@ def attack(
         draw.choice(some) for some in draw.sample(places, min(sample, len(places)))
     ]
     os.environ.update(SETTINGS.get(group, {}))
-    left_out = NOT_RUN.get(group, "")
-    outcomes, sound = Counter[str](), set[Path]()
+    outcomes, sound = Counter[str](), set[tuple[Path, str]]()
     for number, mutant in enumerate(chosen, 1):
         module = ".".join(mutant.file.with_suffix("").parts[1:])
         naming = [test for test in tests if module in test.read_text()]
         if ">>> " in mutant.file.read_text():
             naming.insert(0, mutant.file)  # its examples
         outcome = "survived"
-        for some in (naming, [test for test in tests if test not in naming]):
-            new = [test for test in some if test not in sound]
-            if new and run_tests(new, left_out, is_mutated=False) != "survived":
+        others = [test for test in tests if test not in naming]
+        for marks, some in product(MARKS.get(group, ("",)), (naming, others)):
+            new = [test for test in some if (test, marks) not in sound]
+            if run_tests(new, group, marks, is_mutated=False) != "survived":
                 raise SystemExit(f"tests fail on the tree as it is: {new}")
-            sound.update(new)
+            sound.update((test, marks) for test in new)
             with mutated(mutant, number) as lines:
-                outcome = run_tests(some, left_out, is_mutated=True)
+                outcome = run_tests(some, group, marks, is_mutated=True)
             if outcome != "survived":
                 break
         outcomes[outcome] += 1
@@ -234,14 +260,32 @@ def main(groups: tuple[str, ...], sample: int, seed: int, listing: Path | None) 
 
     root = Path(__file__).resolve().parents[1]
     ignored = shutil.ignore_patterns(".*", "__pycache__", "site", "dist")
-    with tempfile.TemporaryDirectory(prefix="fdch-mutants-") as place:
+    with tempfile.TemporaryDirectory(
+        prefix="fdch-mutants-", ignore_cleanup_errors=True
+    ) as place:
         copy = shutil.copytree(root, Path(place) / "tree", ignore=ignored)
         os.environ["PYTHONPATH"] = str(copy / "src")
         sys.path[:0] = [str(copy / "src"), str(copy)]
         os.chdir(copy)
         compileall.compile_dir("src", quiet=1)
-        for group in groups or tuple(SOURCES):
-            attack(group, sample, random.Random(f"{seed} {group}"), listing)
+        with contextlib.ExitStack() as stack:
+            for group in groups or tuple(SOURCES):
+                if group in MARKS:
+                    stack.enter_context(serve_milvus(Path(place) / "milvus"))
+                attack(group, sample, random.Random(f"{seed} {group}"), listing)
+
+
+@contextlib.contextmanager
+def serve_milvus(folder: Path) -> Iterator[None]:
+    """Keep one server for the tests of all mutants."""
+    from tests.milvus_keeper import using_server
+
+    folder.mkdir(exist_ok=True)
+    with using_server(folder) as server:
+        if "problem" in server:
+            raise SystemExit(f"the Milvus server cannot run: {server['problem']}")
+        os.environ[MILVUS] = server["address"]
+        yield
 
 
 if __name__ == "__main__":

@@ -6,10 +6,7 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
-import sys
 import tarfile
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +18,7 @@ import hypothesis
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from tests.milvus_keeper import using_server
 from tests.trained_scenes import RUN, make_scenes, open_scenes
 
 from fdch.data.pairs import PairedSet
@@ -239,33 +237,15 @@ def milvus_server(between_workers):
         pytest.skip("pymilvus is not installed")
     if importlib.util.find_spec("milvus") is None:
         pytest.skip("the package milvus, which holds the server, is not installed")
+    if address := os.environ.get("FDCH_TEST_MILVUS"):  # as scripts/mutate.py sets it
+        yield address
+        return
     folder = between_workers / "milvus"
     folder.mkdir(exist_ok=True)
-    with (folder / "users").open("a") as users, (folder / "start").open("a") as start:
-        fcntl.flock(users, fcntl.LOCK_SH)
-        fcntl.flock(start, fcntl.LOCK_EX)
-        server = _started_milvus(folder)
-        fcntl.flock(start, fcntl.LOCK_UN)
+    with using_server(folder) as server:
         if "problem" in server:
             pytest.skip(f"the Milvus server cannot run here: {server['problem']}")
         yield server["address"]
-
-
-def _started_milvus(folder, seconds=120):
-    """What the server's keeper writes, started unless it is there."""
-    written = folder / "server.json"
-    if not written.exists():
-        keeper = Path(__file__).with_name("milvus_keeper.py")
-        with (folder / "keeper.log").open("w") as log:
-            subprocess.run(
-                [sys.executable, keeper, folder], stdout=log, stderr=log, check=True
-            )
-    end = time.monotonic() + seconds
-    while not written.exists():
-        if time.monotonic() > end:
-            return {"problem": f"it did not start in {seconds} s"}
-        time.sleep(0.1)
-    return json.loads(written.read_text())
 
 
 @pytest.fixture

@@ -12,9 +12,10 @@ import os
 import random
 import shutil
 import socket
+import subprocess
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 SECONDS = 90
@@ -31,6 +32,33 @@ listen-peer-urls: http://127.0.0.1:{peers}
 initial-advertise-peer-urls: http://127.0.0.1:{peers}
 initial-cluster: default=http://127.0.0.1:{peers}
 """
+
+
+@contextmanager
+def using_server(folder):
+    """What a folder's keeper writes, one for all processes that use the folder."""
+    with (folder / "users").open("a") as users, (folder / "start").open("a") as start:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        fcntl.flock(start, fcntl.LOCK_EX)
+        server = started(folder)
+        fcntl.flock(start, fcntl.LOCK_UN)
+        yield server
+
+
+def started(folder, seconds=120):
+    """What the keeper writes, started unless it is there."""
+    written = folder / "server.json"
+    if not written.exists():
+        with (folder / "keeper.log").open("w") as log:
+            subprocess.run(
+                [sys.executable, __file__, folder], stdout=log, stderr=log, check=True
+            )
+    end = time.monotonic() + seconds
+    while not written.exists():
+        if time.monotonic() > end:
+            return {"problem": f"it did not start in {seconds} s"}
+        time.sleep(0.1)
+    return json.loads(written.read_text())
 
 
 def free_ports(count):

@@ -16,6 +16,10 @@ def test_port_and_options_have_defaults():
     assert Address.parse("milvus://db/photos") == Address("db", 19530, "photos")
 
 
+def test_a_name_may_have_200_letters():
+    assert Address.parse("milvus://db/" + "x" * 200).collection == "x" * 200
+
+
 @pytest.mark.parametrize(
     ("url", "message"),
     [
@@ -35,6 +39,7 @@ def test_port_and_options_have_defaults():
         ("milvus://db/photos?consistancy=strong", "did you mean 'consistency'"),
         ("milvus://db/photos?consistency=weak", "give one of session"),
         ("milvus://db/photos?tls=yes", "give one of 0, 1"),
+        ("milvus://db/photos?tls=", "tls is '' in a Milvus address; give one of 0, 1"),
         ("milvus://db/photos?shards=3", "give one of 1, 2, 4"),
     ],
 )

@@ -21,9 +21,13 @@ class Client:
     def __init__(self, *answers):
         self.answers = list(answers)
         self.calls = 0
+        self.calls_at: list[float] = []
+        self.timeouts: list[float] = []
 
     def query(self, *, timeout):
         self.calls += 1
+        self.calls_at.append(round(time.monotonic(), 6))
+        self.timeouts.append(round(timeout, 6))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -37,11 +41,11 @@ def connected(monkeypatch):
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
 
-    def make(*answers):
+    def make(*answers, retry_seconds=5.0):
         client = Client(*answers)
         path = "fdch.index.milvus.connection._connect"
         monkeypatch.setattr(path, lambda address, seconds: client)
-        return Connection(ADDRESS, retry_seconds=5.0), client
+        return Connection(ADDRESS, retry_seconds), client
 
     return make
 
@@ -88,6 +92,27 @@ def test_waiting_ends(connected):
     with pytest.raises(StoreAway, match=r"at db, port 19530 \(so the server says"):
         connection.call("query")
     assert 3 < client.calls < 20
+
+
+def test_waits_grow_to_three_seconds_and_no_call_outlasts_the_last(connected):
+    connection, client = connected(*[UNAVAILABLE] * 100, retry_seconds=10.0)
+    with pytest.raises(StoreAway):
+        connection.call("query")
+    assert client.calls_at == [0, 0.1, 0.3, 0.7, 1.5, 3.1, 6.1, 9.1]
+    assert client.timeouts == [10, 9.9, 9.7, 9.3, 8.5, 6.9, 3.9, 0.9]
+
+
+def test_no_call_is_made_without_time_to_answer(connected):
+    connection, client = connected("found", retry_seconds=0.0)
+    assert connection.call("query") == "found"
+    assert client.timeouts == [0.1]
+
+
+def test_long_reasons_are_cut(connected):
+    connection, _ = connected(MilvusException(1100, "a  b\n" + 500 * "x"))
+    with pytest.raises(IndexFolderError) as caught:
+        connection.call("query")
+    assert str(caught.value).endswith("'photos': a b " + 296 * "x")
 
 
 def test_what_the_server_refuses_is_requested_once(connected):

@@ -54,6 +54,11 @@ def test_no_value_or_column_adds_to_the_syntax(column, value):
     assert bare(column, "x" + value) == bare("column", "word")
 
 
+@pytest.mark.parametrize("character", ["\x7f", "\x80", "\uffff", "\U00010000"])
+def test_the_last_character_of_each_width_is_escaped(character):
+    assert ast.literal_eval(literal(character + "1")) == character + "1"
+
+
 def test_half_characters_are_refused():
     with pytest.raises(DataError, match="half a character"):
         literal("\ud800")

@@ -1,6 +1,8 @@
 """A model kept on a real server."""
 
 import base64
+import hashlib
+import io
 import os
 import stat
 import subprocess
@@ -76,6 +78,16 @@ def test_an_index_without_a_model_says_so(milvus_url):
         pytest.raises(DamagedIndex, match=r"it was never saved\. Create the index ag"),
     ):
         store.model_folder()
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 20, (1 << 20) + 1])
+def test_the_checksum_is_of_the_whole_archive(size):
+    content = b"PK" * size
+    file = io.BytesIO(content)
+    file.seek(size)  # where writing ended, or reading
+    whole = hashlib.blake2b(content, digest_size=16).hexdigest()
+    assert model._digest(file) == whole
+    assert file.tell() == 0  # to be read from its start
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Items as rows and back, without a server."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -61,6 +62,31 @@ def test_rows_are_numbered_in_order():
 def test_rows_of_another_program_are_damage(change):
     with pytest.raises(DamagedIndex, match="item 'x' is not as fdch wrote it"):
         read_item({**make_row(Item("x"), 7, b"\0"), **change})
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        Item("😀" * 1024),
+        Item("x", text="y" * 65_535),
+        Item("x", labels=("y" * 1024,)),
+        Item("x", labels=("y",) * 1024),
+        Item("x", columns={"c": "y" * (65_000 - len('{"c63": {"t": ""}}'))}),
+        Item("x", image="y" * (65_000 - len('{"image": ""}'))),
+    ],
+    ids=["id", "text", "label", "labels", "columns", "image"],
+)
+def test_items_as_large_as_their_fields_become_rows(item):
+    assert read_item(make_row(item, 7, b"\0")) == item
+    larger = {
+        "text": item.text and item.text + "y",
+        "labels": item.labels and (item.labels[0] + "y", *item.labels),
+        "columns": {name: f"{cell}y" for name, cell in item.columns.items()},
+        "image": item.image and item.image + "y",
+    }
+    if len(item.id) == 1:
+        with pytest.raises(DataError, match="holds at most"):
+            make_row(replace(item, **larger), 7, b"\0")
 
 
 @pytest.mark.parametrize(

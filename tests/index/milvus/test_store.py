@@ -196,6 +196,30 @@ def test_another_client_finds_what_was_acknowledged(filled):
     assert len(filled) == len(ITEMS) + COUNT  # closing one leaves the other
 
 
+def test_a_store_tells_what_it_holds(filled):
+    described, items = filled.describe(), len(ITEMS) + COUNT
+    assert described.pop("server").startswith("v2.")
+    assert described.pop("url").startswith("milvus://127.0.0.1:")
+    assert described == {
+        "items": items,
+        "bits": BITS,
+        "model": MODEL,
+        "store": "milvus",
+        "vector_bytes": 0,
+        "bytes": 2 * items,  # of codes, padded
+        "index": "BIN_FLAT",
+        "consistency": "session",
+        "facts": {"method": "fdch"},
+    }
+
+
+def test_a_sample_is_of_the_items(filled):
+    ids, codes = filled.sample(9)
+    assert len(set(ids)) == 9
+    assert filled.fetch(ids).codes == codes
+    assert len(filled.sample(10**6)[0]) == len(filled)
+
+
 def test_codes_of_another_length_are_refused(filled):
     for wrong in (lambda c: filled.search(c, 1), lambda c: filled.search(c, radius=1)):
         with pytest.raises(ModelMismatch, match=f"of {BITS} bits.*these have 12"):

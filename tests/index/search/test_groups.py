@@ -96,6 +96,15 @@ def test_thousands_of_ties_are_cut_by_number(flips):
         assert pairs(nearest(blocks, codes[:20], k)) == pairs(truth)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_each_cluster_gets_a_centre_however_few_rows_it_has(seed):
+    rng = np.random.default_rng(seed)
+    clusters = rng.integers(0, 2**64, 7, dtype=np.uint64)
+    rows = np.repeat(clusters, [4000, 100, 100, 100, 100, 100, 100])
+    centres = _find_centres(rows, 64, 16, rng)
+    assert set(clusters.tolist()) <= set(centres.tolist())
+
+
 def test_clustered_codes_are_grouped_and_mostly_skipped():
     codes = draw_codes(np.random.default_rng(0), 60_000, 64, 50, 0.05)
     rows = row_words(codes)

@@ -1,6 +1,9 @@
 """What the compiled kernels rely on."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -64,3 +67,36 @@ def test_chunks_masks_and_distances_are_those_of_numpy(bits):
             assert row == (right[0] if right else stop)
             assert least == part.min()
             assert chunk == max(start, row // 128 * 128) if right else chunk == stop
+
+
+CHECKED = """
+import numpy as np
+from fdch.codes import Codes
+from fdch.index.search.buckets import Buckets, within_buckets
+from fdch.index.search.gallery import Gallery, Part
+from fdch.index.search.groups import group_rows
+from fdch.index.search.lookup import nearest, within
+
+rng = np.random.default_rng(0)
+rows = rng.integers(0, 2**24, 20_000, dtype=np.uint64)
+rows[5000:] %= 3  # ties
+grouping = group_rows(rows, 64, rows[:7], 1)
+buckets = Buckets.build(grouping.rows, 64)
+assert buckets is not None
+part = Part(rows, 0, rng.random(len(rows)) < 0.1, grouping, buckets)
+codes = Codes(rows[:3].view(np.uint8).reshape(-1, 8), 64)
+within_buckets(part, buckets, rows[:3], 3, 10**12)
+for gallery in (Gallery(64, (part,)), Gallery(64, (Part(rows, 0),))):
+    for k in (1, 700, 20_000):
+        nearest(gallery, codes, k, threads=1, engine="numba")
+        within(gallery, codes, 9, most=k, threads=1, engine="numba")
+    within(gallery, codes, 64, threads=1, engine="numba")
+"""
+
+
+@pytest.mark.slow  # compiles most kernels once more
+def test_kernels_stay_inside_their_arrays(tmp_path):
+    pytest.importorskip("numba", reason="numba is not installed")
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, **checked}
+    subprocess.run([sys.executable, "-c", CHECKED], env=environment, check=True)

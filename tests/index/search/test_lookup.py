@@ -171,6 +171,15 @@ def test_scanned_counts_what_was_compared():
     assert nearest(few, query, 1)[0].scanned == 2
 
 
+def test_a_gallery_counts_the_bytes_that_say_what_is_found():
+    rows = np.zeros(80, dtype=np.uint64)
+    plain = Gallery(64, (Part(rows, 0), Part(rows, 80, np.ones(80, dtype=np.bool_))))
+    assert plain.nbytes == 80  # a flag for each row of the second part
+    assert plain.only(np.arange(40)).nbytes == 80  # flags of the first part
+    few = Gallery(64, (Part(rows, 0),)).only(np.array([3, 5]))
+    assert few.nbytes == 2 * (8 + 8)  # numbers and codes
+
+
 WARMED = """
 import sys
 import numpy as np
