@@ -208,6 +208,11 @@ def test_a_method_is_calibrated_on_whole_and_on_shortened_texts(fitted, scenes):
     assert calibrate(fitted, scenes[:9], scenes[20:]) is None
 
 
+def test_training_pairs_are_no_held_out_ones(fitted, scenes):
+    with pytest.raises(DataError, match="2 of the held-out pairs are also among the t"):
+        calibrate(fitted, scenes[:20], scenes[18:])
+
+
 def test_pairs_without_labels_do_not_calibrate(fitted, scenes):
     none = scenes.labels.copy()
     none[12:] = 0

@@ -8,7 +8,6 @@ running has failed, and another process takes the rest of the job.
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from collections import deque
@@ -108,6 +107,7 @@ def _start(study: Study, workers: int, command: Sequence[str]) -> Process:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment,
+        process_group=0,  # Ctrl-C is for this process, which then ends that one
     )
     _send(process, study.to_json())
     return process
@@ -143,8 +143,6 @@ def _explain_end(code: int) -> str:
 
 def main() -> None:
     """Work until the input ends."""
-    # Ctrl-C is for the parent, which then ends this process
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers, sys.stdout = sys.stdout, sys.stderr
     lines: SimpleQueue[str] = SimpleQueue()
 

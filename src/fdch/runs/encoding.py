@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from fdch.codes import Codes, binarize
+from fdch.data.duplicates import shared_pairs
 from fdch.data.fitting import count_words
 from fdch.data.pairs import PairedSet, require_pairs, share_labels
 from fdch.data.texts import Sentences, Texts
@@ -230,6 +231,12 @@ def calibrate(
     require_pairs(pairs, *([] if training is None else [training]))
     if training is not None:
         pairs, training = share_labels(pairs, training)
+        if found := shared_pairs(pairs, training):
+            raise DataError(
+                f"{len(found):,} of the held-out pairs are also among the training "
+                f"pairs, such as '{found[0]}'. Give pairs that the method was not "
+                "trained on."
+            )
     held_out = pairs[pairs.labels.any(axis=1)][:MAX_PAIRS]
     if len(held_out) < MIN_PAIRS:
         return None
