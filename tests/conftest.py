@@ -248,10 +248,13 @@ def milvus_server(between_workers):
         fcntl.flock(start, fcntl.LOCK_UN)
         if "problem" in server:
             pytest.skip(f"the Milvus server cannot run here: {server['problem']}")
-        yield server["address"]
+        with pytest.MonkeyPatch.context() as patch:
+            # the first answer to a client may take long on a busy machine
+            patch.setattr("fdch.index.milvus.connection.CONNECT_SECONDS", 60.0)
+            yield server["address"]
 
 
-def _started_milvus(folder, seconds=120):
+def _started_milvus(folder, seconds=330):
     """What the server's keeper writes, started unless it is there."""
     written = folder / "server.json"
     if not written.exists():

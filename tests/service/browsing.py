@@ -2,6 +2,7 @@
 
 import base64
 import shutil
+import time
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 SERIOUS = {"serious", "critical"}
 
 _FILE = """([event, base64, name, type]) => {
@@ -84,6 +85,13 @@ class Visit:
     def query(self):
         """The fields of the page's address."""
         return parse_qs(urlsplit(self.page.url).query, keep_blank_values=True)
+
+    def wait_until(self, is_so):
+        """Wait for something that the page's requests bring about."""
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while not is_so():
+            assert time.monotonic() < end, "it did not happen in time"
+            self.page.wait_for_timeout(10)
 
     def bring(self, event, content, name="picture.png", kind="image/png"):
         """Drop or paste a file."""

@@ -94,7 +94,9 @@ def browser():
         pytest.skip("there is no Chromium on this machine")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=OPTIONS)
+        opened = playwright.chromium.launch(
+            executable_path=path, args=OPTIONS, timeout=4 * PATIENCE_MS
+        )
         yield opened
         opened.close()
 

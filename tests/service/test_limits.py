@@ -326,7 +326,8 @@ def test_before_the_model_is_loaded_searches_are_put_off(scenes):
     service.searcher.warm = lambda: go.wait(60)  # type: ignore[assignment, method-assign]
     with listen("127.0.0.1", 0) as listener:
         server = make_server(service)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        run = {"sockets": [listener]}
+        thread = threading.Thread(target=server.run, kwargs=run, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         wait_until(lambda: server.started)

@@ -98,7 +98,7 @@ def test_a_problem_stays_when_examples_come_late(come):
     expect(page.page.locator("#start-heading")).to_be_visible()
     page.bring("drop", b"hello", "notes.txt", "text/plain")
     expect(page.state).to_contain_text("is not a picture.")
-    page.page.wait_for_timeout(50)
+    page.wait_until(lambda: held)
     for route in held:
         route.continue_()
     page.page.wait_for_load_state("networkidle")
