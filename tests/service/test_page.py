@@ -260,6 +260,7 @@ def test_waiting_is_shown(come):
     expect(page.page.locator(".card.skeleton").first).to_be_visible()
     expect(page.page.locator("#summary")).to_have_text("Searching…")
     expect(page.page.locator("#grid")).to_have_attribute("aria-busy", "true")
+    page.wait_until(lambda: held)
     held[0].continue_()
     assert page.ids()
 
