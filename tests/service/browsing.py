@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
@@ -32,6 +32,17 @@ _FILE = """([event, base64, name, type]) => {
 def find_browser() -> str | None:
     """The path of a browser of this machine."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def launch(playwright: Playwright) -> Browser | None:
+    """Start a browser, if there is one; give it the time that a busy machine needs."""
+    path = find_browser()
+    if path is None:
+        return None
+    expect.set_options(timeout=PATIENCE_MS)
+    return playwright.chromium.launch(
+        executable_path=path, args=OPTIONS, timeout=4 * PATIENCE_MS
+    )
 
 
 @dataclass
