@@ -245,7 +245,10 @@ def milvus_server(between_workers):
     with using_server(folder) as server:
         if "problem" in server:
             pytest.skip(f"the Milvus server cannot run here: {server['problem']}")
-        yield server["address"]
+        with pytest.MonkeyPatch.context() as patch:
+            # the first answer to a client may take long on a busy machine
+            patch.setattr("fdch.index.milvus.connection.CONNECT_SECONDS", 60.0)
+            yield server["address"]
 
 
 @pytest.fixture

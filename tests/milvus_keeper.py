@@ -18,7 +18,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-SECONDS = 90
+SECONDS = 300  # it takes a minute on a busy machine
 # Below the ports that systems give to outgoing connections: the server listens
 # seconds after its ports were found free, and one of those could be taken by then.
 PORTS = range(20_000, 32_000)
@@ -45,7 +45,7 @@ def using_server(folder):
         yield server
 
 
-def started(folder, seconds=120):
+def started(folder, seconds=330):
     """What the keeper writes, started unless it is there."""
     written = folder / "server.json"
     if not written.exists():

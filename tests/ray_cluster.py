@@ -41,7 +41,7 @@ def two_nodes(cache: Path):
         with process.stdin, process.stdout:
             yield environment | {"RAY_ADDRESS": process.stdout.readline().strip()}
     finally:
-        process.wait(60)
+        process.wait(300)
 
 
 def find_workers(environment):

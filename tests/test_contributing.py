@@ -46,10 +46,12 @@ def copy(example, tmp_path_factory):
 def run(folder, *words, program=sys.executable):
     """Run Python, or another program, in the copy and on the copy's package."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    # a session of its own is no worker of this one
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     done = subprocess.run(
         [program, *words],
         cwd=folder,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(folder / "src")},
+        env={**kept, "PATH": path, "PYTHONPATH": str(folder / "src")},
         check=False,
         capture_output=True,
         text=True,

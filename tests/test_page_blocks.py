@@ -7,7 +7,6 @@ Training is shortened; `fdch serve` runs until the next one or the end of the pa
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from tests.milvus_keeper import free_ports
 from tests.page_blocks import EXECUTABLE, PAGES, ROOT, find_faults, read_blocks
 from tests.tiny_models import write_clip
 from tests.trained_scenes import write_manifest
@@ -116,8 +116,8 @@ def test_the_first_example_finds_boats_on_beaches(tmp_path, monkeypatch):
 
 def run(script, folder, cache):
     """Run commands one after the other; the first that fails ends them."""
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = str(unused.getsockname()[1])
+    [number] = free_ports(1)
+    port = str(number)
     # bash -e overlooks a failure before &&
     script = script.replace(":8000", f":{port}").replace(" && ", "\n")
     script = PRELUDE.replace("PORT", port) + script

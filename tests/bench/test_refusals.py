@@ -95,7 +95,9 @@ def test_the_log_of_a_server_that_does_not_start_is_quoted(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_service_refuses_all_and_goes_on():
+def test_the_service_refuses_all_and_goes_on(monkeypatch):
+    # on a busy machine the largest bodies take a second to arrive
+    monkeypatch.setattr(refusals, "BODY_SECONDS", 3.0)
     found = refusal_benchmark(1, 1200)
     assert found["wrong"] == []
     assert found["goes_on"]

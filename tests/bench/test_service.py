@@ -59,7 +59,7 @@ BUSY = (b"HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n",)
 
 
 def test_every_request_is_counted_and_timed():
-    found, seen = driven([WHOLE], clients=4)
+    found, seen = driven([WHOLE], clients=4, seconds=2.0)
     assert found["requests"] == len(seen) > 4
     assert found["errors"] == {}
     assert {each["text"] for each in seen} == {"a", "é"}

@@ -188,7 +188,7 @@ def test_killed_it_goes_on_with_the_trials_it_had(features, tmp_path):
     data = features(tmp_path / "features.npz", pairs=2000)
     records = tmp_path / "settings.toml.study" / "study.json"
     words = [sys.executable, "-m", "fdch", "tune", str(data), "--method", "dch"]
-    words += ["--bits", "8", "--minutes", "2", "--json", "--resume"]
+    words += ["--bits", "8", "--minutes", "60", "--json", "--resume"]
     words += ["--out", str(tmp_path / "settings.toml")]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:

@@ -48,7 +48,7 @@ def start(environment, *words):
 
 def run(environment, *words):
     process = start(environment, *words)
-    output, errors = process.communicate(timeout=300)
+    output, errors = process.communicate(timeout=1200)
     return process.returncode, output, errors
 
 
@@ -81,7 +81,7 @@ def test_a_killed_worker_costs_no_id_and_changes_no_code(cluster, scenes, shard,
     words = ("index", "create", place, "--run", scenes.run.folder, shard)
     process = start(cluster, *words)
     assert kill_one_worker(cluster, process)
-    output, errors = process.communicate(timeout=300)
+    output, errors = process.communicate(timeout=1200)
     assert process.returncode == 0, errors
     document = json.loads(output)
     assert document["added"]["new"] == document["items"] == len(scenes.pairs)

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import expect, sync_playwright
 from tests.page_blocks import ROOT, read_blocks
-from tests.service.browsing import OPTIONS, Visit, find_browser
+from tests.service.browsing import Visit, launch
 from tests.service.processes import Process
 from tests.service.running import READ, running, wait_until
 
@@ -93,11 +93,11 @@ def live_through(index, data, look, *train, serve=running):
 
 @pytest.fixture
 def browser():
-    path = find_browser()
-    if path is None:
-        pytest.skip("no browser is installed")
     with sync_playwright() as player:
-        yield player.chromium.launch(executable_path=path, args=OPTIONS)
+        opened = launch(player)
+        if opened is None:
+            pytest.skip("no browser is installed")
+        yield opened
 
 
 def test_a_shop_searches_its_spreadsheet(scenes, tmp_path, browser):

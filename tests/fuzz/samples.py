@@ -2,11 +2,14 @@
 
 import io
 import json
+import re
 import tarfile
+import uuid
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import numpy as np
 from PIL import Image
@@ -52,7 +55,12 @@ def workbooks() -> list[bytes]:
     book.active.append(["2", "a cat", None, "=1+1", True])
     out = io.BytesIO()
     book.save(out)
-    return [_store(out.getvalue())]
+    content, name = _store(out.getvalue()), "docProps/core.xml"
+    # it has the time; without it, an attack can be repeated
+    undated = re.sub(
+        rb"[-\d]+T[:\d]+Z", b"2020-01-01T00:00:00Z", members(content, name)
+    )
+    return [replace_member(content, name, undated)]
 
 
 def _store(content: bytes) -> bytes:
@@ -262,7 +270,11 @@ def make_index(folder: Path) -> None:
         Item(str(i), text="a dog", labels=("dog",), columns={"price": i}, kind="text")
         for i in range(3)
     ]
-    with CodeFolder.create(folder, 16, "model") as made:
+    # the same one each time, so that an attack can be repeated
+    with (
+        mock.patch("uuid.uuid4", return_value=uuid.UUID(int=0)),
+        CodeFolder.create(folder, 16, "model") as made,
+    ):
         made.add(items, Codes(np.eye(3, 2, dtype=np.uint8), 16))
 
 

@@ -2,12 +2,12 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from tests.milvus_keeper import free_ports
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -242,7 +242,7 @@ sys.exit("torch" in sys.modules)
 def done(code, *words):
     """Run a program that ends with 1 if it has imported torch."""
     command = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=1200)
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,7 @@ def test_searching_with_an_export_imports_no_torch(index, query, encoder):
 @pytest.mark.parametrize("encoder", ["onnx", "folder"])
 def test_serving_with_an_export_imports_no_torch(index, encoder):
     pytest.importorskip("uvicorn")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    [port] = free_ports(1)
     if encoder == "folder":
         encoder = index.store.path.parent / "onnx"
     found = done(SERVE, index.store.path, port, encoder)

@@ -2,15 +2,16 @@
 
 import base64
 import shutil
+import time
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 SERIOUS = {"serious", "critical"}
 
 _FILE = """([event, base64, name, type]) => {
@@ -31,6 +32,17 @@ _FILE = """([event, base64, name, type]) => {
 def find_browser() -> str | None:
     """The path of a browser of this machine."""
     return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def launch(playwright: Playwright) -> Browser | None:
+    """Start a browser, if there is one; give it the time that a busy machine needs."""
+    path = find_browser()
+    if path is None:
+        return None
+    expect.set_options(timeout=PATIENCE_MS)
+    return playwright.chromium.launch(
+        executable_path=path, args=OPTIONS, timeout=4 * PATIENCE_MS
+    )
 
 
 @dataclass
@@ -84,6 +96,13 @@ class Visit:
     def query(self):
         """The fields of the page's address."""
         return parse_qs(urlsplit(self.page.url).query, keep_blank_values=True)
+
+    def wait_until(self, is_so):
+        """Wait for something that the page's requests bring about."""
+        end = time.monotonic() + PATIENCE_MS / 1000
+        while not is_so():
+            assert time.monotonic() < end, "it did not happen in time"
+            self.page.wait_for_timeout(10)
 
     def bring(self, event, content, name="picture.png", kind="image/png"):
         """Drop or paste a file."""

@@ -86,15 +86,13 @@ def browser():
     """A real browser; not for the session, since its loop keeps others from running."""
     pytest.importorskip("playwright", reason="playwright is not installed")
     pytest.importorskip("axe_playwright_python", reason="axe is not installed")
-    from playwright.sync_api import expect, sync_playwright
-    from tests.service.browsing import OPTIONS, PATIENCE_MS, find_browser
+    from playwright.sync_api import sync_playwright
+    from tests.service.browsing import launch
 
-    path = find_browser()
-    if path is None:
-        pytest.skip("there is no Chromium on this machine")
-    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=OPTIONS)
+        opened = launch(playwright)
+        if opened is None:
+            pytest.skip("there is no Chromium on this machine")
         yield opened
         opened.close()
 

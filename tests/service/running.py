@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
+
 from fdch import Client, Index
 from fdch.bench.serving.raw_requests import READ, WRITE, picture_bytes
 from fdch.service.http.limits import ServiceLimits
@@ -25,6 +27,9 @@ __all__ = [
     "wait_until",
 ]
 TOKENS = Tokens({READ: Right.READ, WRITE: Right.WRITE})
+# httpx gives up after 5 s, which a busy machine may need
+for _phase in ("connect", "read", "write", "pool"):
+    setattr(DEFAULT_TIMEOUT_CONFIG, _phase, 60.0)
 
 
 @dataclass

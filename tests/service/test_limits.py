@@ -169,8 +169,8 @@ FORM = "multipart/form-data; boundary=x"
 
 
 def test_bodies_that_are_only_declared_keep_nobody_out(scenes):
-    limits = ServiceLimits(address_connections=400)
-    with ExitStack() as stack, running(scenes.index, limits=limits) as it:
+    limits = ServiceLimits(address_connections=400, body_seconds=600.0)
+    with running(scenes.index, limits=limits) as it, ExitStack() as stack:
         declared = it.service.limits.body_bytes
         for _ in range(300):  # more than may be worked on at a time
             one = begin(it, declared=declared, body=b"{", kind=FORM)
@@ -181,10 +181,10 @@ def test_bodies_that_are_only_declared_keep_nobody_out(scenes):
 
 
 def test_too_much_uploaded_at_a_time_is_refused(own_index):
-    limits = ServiceLimits(body_bytes=3000, held_bytes=4000)
+    limits = ServiceLimits(body_bytes=3000, held_bytes=4000, body_seconds=600.0)
     with (
-        ExitStack() as stack,
         running(own_index, tokens=TOKENS, limits=limits) as it,
+        ExitStack() as stack,
     ):
         held = it.server.config.app._held
 
@@ -326,7 +326,8 @@ def test_before_the_model_is_loaded_searches_are_put_off(scenes):
     service.searcher.warm = lambda: go.wait(60)  # type: ignore[assignment, method-assign]
     with listen("127.0.0.1", 0) as listener:
         server = make_server(service)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        run = {"sockets": [listener]}
+        thread = threading.Thread(target=server.run, kwargs=run, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         wait_until(lambda: server.started)

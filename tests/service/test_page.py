@@ -98,7 +98,7 @@ def test_a_problem_stays_when_examples_come_late(come):
     expect(page.page.locator("#start-heading")).to_be_visible()
     page.bring("drop", b"hello", "notes.txt", "text/plain")
     expect(page.state).to_contain_text("is not a picture.")
-    page.page.wait_for_timeout(50)
+    page.wait_until(lambda: held)
     for route in held:
         route.continue_()
     page.page.wait_for_load_state("networkidle")
@@ -260,6 +260,7 @@ def test_waiting_is_shown(come):
     expect(page.page.locator(".card.skeleton").first).to_be_visible()
     expect(page.page.locator("#summary")).to_have_text("Searching…")
     expect(page.page.locator("#grid")).to_have_attribute("aria-busy", "true")
+    page.wait_until(lambda: held)
     held[0].continue_()
     assert page.ids()
 

@@ -143,6 +143,7 @@ def test_no_request_fails_while_an_index_is_replaced(
     own_index, second, scenes, monkeypatch, writable, seconds_without
 ):
     monkeypatch.setattr(service, "WATCH_SECONDS", 0.2)
+    monkeypatch.setattr(current, "WAIT_SECONDS", 60.0)
     tokens = Tokens({TOKEN: Right.WRITE}) if writable else None
     with CodeFolder.open(second) as folder:
         known = next(folder.batches(1)).items[0].id
@@ -169,7 +170,9 @@ def test_a_broken_index_in_its_place_is_not_served(own_index, monkeypatch, caplo
         own_index.rename(own_index.with_name("aside"))
         own_index.mkdir()
         wait_until(lambda: httpx.get(f"{it.url}/ready").status_code == 503)
-        assert caplog.text.count("no index can be served") == 1
+        said = [each for each in caplog.messages if "no index can be served" in each]
+        # the folder may have been missed before there was another
+        assert 1 <= len(said) == len(set(said)) <= 2
         own_index.rmdir()
         own_index.with_name("aside").rename(own_index)
         wait_until(lambda: httpx.get(f"{it.url}/ready").status_code == 200)
@@ -198,6 +201,7 @@ def test_a_writer_reloads_at_once(own_index, second, monkeypatch):
 def test_the_index_before_is_closed_when_no_request_can_use_it(own_index, second):
     limits = ServiceLimits(seconds=1.0)
     with running(own_index, tokens=TOKENS, limits=limits) as it:
+        it.service.limits = ServiceLimits()  # a reload may take longer
         before = it.service.index
         aside = own_index.rename(own_index.with_name("aside"))
         second.rename(own_index)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-PAIRS, EPOCHS, BATCH = 1024, 5, 128
+PAIRS, EPOCHS, BATCH = 1024, 15, 128
 # in a process of its own, in which glibc at first returns all large memory
 RETURNING = {"MALLOC_MMAP_THRESHOLD_": str(2**20), "MALLOC_TRIM_THRESHOLD_": "1"}
 TRAINING = f"""

@@ -67,7 +67,7 @@ def launch(*arguments):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
         check=False,
     )
 

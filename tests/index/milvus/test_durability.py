@@ -12,6 +12,7 @@ from fdch.index.milvus import MilvusStore
 from fdch.index.store import Item
 
 KEEPER = Path(__file__).parents[2] / "milvus_keeper.py"
+PATIENCE = 300.0
 
 
 @pytest.mark.slow
@@ -21,6 +22,7 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
     pytest.importorskip("pymilvus")
     pytest.importorskip("milvus")
     monkeypatch.setenv("ETCD_CONFIG_PATH", "set by the server's maker")
+    monkeypatch.setattr("fdch.index.milvus.connection.CONNECT_SECONDS", PATIENCE)
     keeper = runpy.run_path(str(KEEPER))
     server = keeper["configured"](tmp_path)
     codes = binarize(np.random.default_rng(0).standard_normal((2_000, 32)))
@@ -29,12 +31,13 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
         keeper["start"](server)
         url = f"milvus://127.0.0.1:{server.listen_port}/photos"
         MilvusStore.create(url, 32, "model").close()
-        store = MilvusStore.open(url, retry_seconds=5.0)
+        store = MilvusStore.open(url, retry_seconds=PATIENCE)
         store.add(items[:-1], codes[:-1])
         store.remove(["item 0"])
         store.add(items[-1:], codes[-1:])
         server.server_proc.kill()
         server.server_proc.wait()
+        store._connection.retry_seconds = 5.0  # nobody will answer
         for attempt in (
             lambda: store.add(items[:1], codes[:1]),
             lambda: store.search(codes[:1], 1),
@@ -46,7 +49,8 @@ def test_what_was_acknowledged_survives_the_servers_death(tmp_path, monkeypatch)
         # It would look for its ports again, and take some for busy that are not.
         monkeypatch.setattr(server.config, "resolve", lambda: None)
         keeper["start"](server)
-        with MilvusStore.open(url, retry_seconds=60.0) as again:
+        store._connection.retry_seconds = PATIENCE
+        with MilvusStore.open(url, retry_seconds=PATIENCE) as again:
             assert len(again) == 1_999
             assert again.items(["item 0", "item 1999"]) == [None, items[-1]]
             assert (

@@ -21,7 +21,7 @@ def test_every_task_is_done_once(threads):
 
 
 def test_two_threads_work_at_a_time():
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=60)
     arrived: list[int] = []
     share([lambda: arrived.append(meeting.wait())] * 2, 2)
     assert sorted(arrived) == [0, 1]
@@ -40,12 +40,12 @@ def test_nobody_waits_for_helpers_that_have_not_begun():
 
     def wait_long():
         busy.release()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
 
     cores = usable_cores()
     others = [_pool().submit(wait_long) for _ in range(cores)]
     for _ in range(cores):  # all helpers have something to do
-        assert busy.acquire(timeout=30)
+        assert busy.acquire(timeout=60)
     done: list[int] = []
     share([partial(done.append, i) for i in range(10)], 2)
     assert sorted(done) == list(range(10))
@@ -94,7 +94,7 @@ import os, threading
 from fdch.index.search.threads import share
 
 def meet():
-    meeting = threading.Barrier(2, timeout=20)
+    meeting = threading.Barrier(2, timeout=60)
     share([meeting.wait, meeting.wait], 2)
 
 meet()

@@ -104,12 +104,14 @@ def test_a_slow_disk_shows_readers_whole_commits(tmp_path, monkeypatch):
     with CodeFolder.create(path, 32, "model") as writer:
         thread = threading.Thread(target=read)
         thread.start()
-        with CodeFolder.open(path) as other:
-            for turn in range(10):
-                writer.add(sample_items(20, 20 * turn), CODES[20 * turn :][:20])
-                assert ids(other) == names(0, 20 * turn + 20)  # once acknowledged
-        done.set()
-        thread.join()
+        try:
+            with CodeFolder.open(path) as other:
+                for turn in range(10):
+                    writer.add(sample_items(20, 20 * turn), CODES[20 * turn :][:20])
+                    assert ids(other) == names(0, 20 * turn + 20)  # once acknowledged
+        finally:
+            done.set()
+            thread.join()
     assert problems == []
     assert {number % 20 for number in seen} == {0}
     assert seen == sorted(seen)

@@ -171,11 +171,13 @@ def test_readers_go_on_while_parts_are_replaced(tmp_path):
         readers = [threading.Thread(target=read) for _ in range(2)]
         for reader in readers:
             reader.start()
-        for _ in range(30):
-            folder.compact()
-        done.set()
-        for reader in readers:
-            reader.join()
+        try:
+            for _ in range(30):
+                folder.compact()
+        finally:
+            done.set()
+            for reader in readers:
+                reader.join()
         assert not wrong
 
 

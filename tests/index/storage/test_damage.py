@@ -47,8 +47,8 @@ DERIVED = (ACKNOWLEDGED, CATALOGUE, CHECK, WAL)  # of commits that the log has
 @pytest.fixture(scope="module")
 def place():
     """A folder in memory where there is one."""
-    memory = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
         yield Path(folder)
 
 
@@ -380,7 +380,7 @@ def test_100_random_damages(states, place):
 def test_many_random_damages(states, place, record_testsuite_property):
     """FDCH_DAMAGES says how many, FDCH_DAMAGE_SEED which."""
     count = int(os.environ.get("FDCH_DAMAGES", "1500"))
-    seed = int(os.environ.get("FDCH_DAMAGE_SEED", random.randrange(2**32)))
+    seed = int(os.environ.get("FDCH_DAMAGE_SEED", "2"))
     found, unseen = survive(states, place, count, seed)
     record_testsuite_property("damages", count)
     record_testsuite_property("found", found)

@@ -185,10 +185,12 @@ def test_a_reader_sees_whole_commits_while_a_writer_adds(folder, tmp_path):
     done = threading.Event()
 
     def write():
-        for batch in range(60):
-            code = Codes(np.full((20, 4), batch, np.uint8), 32)
-            folder.add([Item(f"{batch} {i}") for i in range(20)], code)
-        done.set()
+        try:
+            for batch in range(60):
+                code = Codes(np.full((20, 4), batch, np.uint8), 32)
+                folder.add([Item(f"{batch} {i}") for i in range(20)], code)
+        finally:
+            done.set()
 
     writer = threading.Thread(target=write)
     writer.start()
