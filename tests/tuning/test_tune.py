@@ -20,6 +20,7 @@ from fdch.tuning.settings_file import SettingsFile
 from fdch.tuning.tune import require_free_place, study_folder, tune_settings
 from fdch.tuning.tuning_page import write_tuning_page
 
+MINUTES = 60.0  # searches end by their number of trials
 TINY = {
     "stage_one_epochs": "2",
     "stage_two_epochs": "4",
@@ -64,7 +65,7 @@ def test_a_shallow_method_is_tuned_on_its_training_part_alone(
     monkeypatch.setattr(HashMethod, "fit", watch)
     splits = []
     found, pairs = tune_settings(
-        task, 5, announce=lambda pairs, split: splits.append(split)
+        task, MINUTES, announce=lambda pairs, split: splits.append(split)
     )
     assert seen == {*splits[0].train, *splits[0].validation}
     assert (len(found.trials), found.held_out) == (7, 24)
@@ -79,7 +80,7 @@ def test_a_shallow_method_is_tuned_on_its_training_part_alone(
 def test_networks_are_judged_while_they_learn(task, monkeypatch):
     monkeypatch.setattr(search, "TRIALS_PER_SETTING", 2 / 8)
     task = replace(task, method="fdch", settings=TINY)
-    found, _ = tune_settings(task, 5)
+    found, _ = tune_settings(task, MINUTES)
     defaults = found.trials[0]
     assert {0, 1, 2} <= defaults.marks.keys()
     first = found.trials[1].settings
@@ -111,7 +112,7 @@ def test_every_method_with_a_search_space_can_be_tuned(task, monkeypatch, name):
     monkeypatch.setattr(search, "FOLDS", 1)
     known = setting_names(methods.load(name))
     small = {key: value for key, value in SMALL.items() if key in known}
-    found, _ = tune_settings(replace(task, method=name, settings=small), 5)
+    found, _ = tune_settings(replace(task, method=name, settings=small), MINUTES)
     assert {trial.state for trial in found.trials} <= {"done", "stopped"}
     assert len(found.trials) == 3
 
@@ -120,7 +121,7 @@ def test_every_method_with_a_search_space_can_be_tuned(task, monkeypatch, name):
 def test_networks_are_tuned_on_an_accelerator(task, monkeypatch):
     monkeypatch.setattr(search, "TRIALS_PER_SETTING", 1 / 8)
     task = replace(task, method="fdch", settings=TINY)
-    found, _ = tune_settings(task, 5, context=Context(device="cuda"))
+    found, _ = tune_settings(task, MINUTES, context=Context(device="cuda"))
     assert {trial.state for trial in found.trials} <= {"done", "stopped"}
     assert {0, 1, 2} <= found.trials[0].marks.keys()
 
@@ -133,19 +134,21 @@ def test_what_is_better_is_chosen_and_else_the_defaults(task, few_trials, monkey
         return scores + gain * (method.ridge != DCH().ridge)
 
     monkeypatch.setattr(search, "score_held_out", score)
-    found, _ = tune_settings(task, 5)
+    found, _ = tune_settings(task, MINUTES)
     assert found.verdict.is_better
     assert found.settings["ridge"] == found.chosen.settings["ridge"] != DCH().ridge
     assert re.match(r"Trial \d of 6 gains 0.2000 ± 0.0000", found.remark)
     gain = -0.2
-    found, _ = tune_settings(replace(task, out=task.out.with_name("other.toml")), 5)
+    found, _ = tune_settings(
+        replace(task, out=task.out.with_name("other.toml")), MINUTES
+    )
     assert found.chosen is found.trials[0]
     assert found.settings == {}
     assert found.remark.startswith("The defaults are kept:")
 
 
 def test_fixed_settings_are_not_searched(task, few_trials):
-    found, _ = tune_settings(replace(task, settings={"ridge": "5"}), 5)
+    found, _ = tune_settings(replace(task, settings={"ridge": "5"}), MINUTES)
     assert "ridge" not in found.task.space
     assert all("ridge" not in trial.settings for trial in found.trials)
     assert found.settings["ridge"] == 5
@@ -160,7 +163,7 @@ def test_pictures_become_features_once(few_trials, tmp_path, monkeypatch):
 
     monkeypatch.setattr(tune, "extract", extract)
     task = TrainingTask("scenes:60", tmp_path / "s.toml", method="cmfh", bits=8)
-    found, _ = tune_settings(task, 5)
+    found, _ = tune_settings(task, MINUTES)
     assert extracted == [30]
     assert len(found.trials) == 7
 
@@ -170,11 +173,11 @@ def test_a_method_without_a_search_space_says_so(task, monkeypatch):
     with pytest.raises(
         SettingError, match=r"nothing to tune in dch: its file declares"
     ):
-        tune_settings(task, 5)
+        tune_settings(task, MINUTES)
     monkeypatch.undo()
     every = {"ridge": "1", "classifier_weight": "1", "prediction_weight": "1"}
     with pytest.raises(SettingError, match=r"nothing to tune in dch: all .* is fixed"):
-        tune_settings(replace(task, settings=every), 5)
+        tune_settings(replace(task, settings=every), MINUTES)
     assert not study_folder(task.out).exists()
 
 
@@ -184,18 +187,18 @@ def test_pairs_without_labels_cannot_be_tuned_on(task, tmp_path, factor_pairs):
     source = tmp_path / "bare.npz"
     np.savez(source, image=pairs.images.values, text=texts, labels=0 * pairs.labels)
     with pytest.raises(LabelError, match="has a label; settings are compared by"):
-        tune_settings(replace(task, source=str(source), method="cmfh"), 5)
+        tune_settings(replace(task, source=str(source), method="cmfh"), MINUTES)
 
 
 def test_a_search_on_other_data_is_refused(
     task, few_trials, tmp_path, factor_pairs, write_features
 ):
-    tune_settings(task, 5)
+    tune_settings(task, MINUTES)
     other = write_features(tmp_path / "other.npz", factor_pairs(240, seed=1))
     with pytest.raises(RunError, match="belongs to a search on other data"):
-        tune_settings(replace(task, source=other), 5)
+        tune_settings(replace(task, source=other), MINUTES)
     with pytest.raises(RunError, match="belongs to a search on other data"):
-        tune_settings(replace(task, bits=16), 5)
+        tune_settings(replace(task, bits=16), MINUTES)
 
 
 @pytest.mark.parametrize("name", ["settings.toml", "settings.html"])
@@ -211,11 +214,11 @@ def test_what_is_there_is_not_written_over(task, name):
 def test_a_missing_package_is_reported_before_any_work(task, monkeypatch, package):
     monkeypatch.setattr(tune, "find_spec", lambda name: name != package)
     with pytest.raises(MissingExtra, match=r"tuning needs .* 'fdch\[tune\]'"):
-        tune_settings(task, 5)
+        tune_settings(task, MINUTES)
 
 
 def test_the_page_shows_every_trial_and_loads_nothing(task, few_trials):
-    found, _ = tune_settings(task, 5)
+    found, _ = tune_settings(task, MINUTES)
     save(found, task)
     page = task.out.with_suffix(".html").read_text()
     assert page.count("<tr") > len(found.trials) + len(found.task.space)
@@ -229,7 +232,7 @@ def test_a_page_of_failed_unfinished_and_preset_trials_is_whole(
     task, few_trials, tmp_path
 ):
     task = replace(task, settings={"preset": "release"})  # a weight of 0
-    found, _ = tune_settings(task, 5)
+    found, _ = tune_settings(task, MINUTES)
     trials = list(found.trials)
     trials[1].state, trials[1].reason = "failed", "<b>it diverged</b>"
     trials[2].state, trials[2].marks, trials[2].seconds = "running", {}, []
@@ -240,13 +243,15 @@ def test_a_page_of_failed_unfinished_and_preset_trials_is_whole(
 
 
 def test_warnings_are_gathered_and_not_repeated(task, few_trials, caplog):
-    found, _ = tune_settings(replace(task, method="dcmh", settings={"epochs": "1"}), 5)
+    found, _ = tune_settings(
+        replace(task, method="dcmh", settings={"epochs": "1"}), MINUTES
+    )
     assert len(found.warnings) == 1
     assert "fewer than one batch" in found.warnings[0]
     assert not caplog.records
 
 
 def test_data_is_read_as_for_training(task, few_trials):
-    found, pairs = tune_settings(task, 5)
+    found, pairs = tune_settings(task, MINUTES)
     assert isinstance(pairs, PairedSet)
     assert len(found.pairs) == 120
