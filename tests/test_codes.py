@@ -87,8 +87,9 @@ def test_weights_are_the_sizes_of_the_outputs():
     weights = np.abs(outputs) / np.abs(outputs).mean(axis=1, keepdims=True)
     expected = (differ * weights[:, None]).sum(axis=2)
     assert weighted_distances(outputs, codes) == pytest.approx(expected, abs=1e-4)
-    with pytest.raises(DataError, match="8 bits"):
-        weighted_distances(outputs, binarize(np.ones((1, 8))))
+    for bits in (8, 10):
+        with pytest.raises(DataError, match=rf"\(4, 9\) with codes of {bits} bits"):
+            weighted_distances(outputs, binarize(np.ones((1, bits))))
 
 
 def test_signs_of_any_program_are_packed():

@@ -129,6 +129,23 @@ def test_first_results_hold_in_a_methods_order(training):
     assert abs(gaps[1]) < 0.04
 
 
+@pytest.mark.parametrize("query_kind", ["image", "text"])
+def test_only_texts_are_judged_by_their_words(query_kind):
+    facts = []
+
+    class Watching:
+        def probabilities(self, query, kinds, *_, **__):
+            facts.append(query)
+            return [0.5] * len(kinds)
+
+    queries, items = encode(20, 11), encode(30, 2)
+    gallery = Coded(binarize(items.outputs["image"]), items.labels)
+    kinds = ["image"] * len(items)
+    check_probabilities(Watching(), queries, query_kind, gallery, kinds)  # type: ignore[arg-type]
+    expected = queries.words.tolist() if query_kind == "text" else [None] * 20
+    assert [each.words for each in facts] == expected
+
+
 def test_few_held_out_pairs_are_enough_with_the_training_pairs():
     items = encode(150, 2)
     found = [fit_calibration(encode(15, s), items, trained=150) for s in range(5)]

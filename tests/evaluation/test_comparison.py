@@ -76,6 +76,14 @@ def test_another_measure_can_be_shown():
         comparison([scores()], measure="map_bst")
 
 
+@pytest.mark.parametrize(("queries", "middle"), [(200, 100.5), (201, 101.0)])
+def test_random_codes_put_partners_at_the_middle_rank(queries, middle):
+    found = {"modality": {"image_to_text": PartnerScores({10: 0.1}, 40.0, queries)}}
+    ranked = replace(scores(), partner=found)
+    chance = ranked.chance_of("modality", "image_to_text", "partner_median_rank")
+    assert chance == middle
+
+
 def test_measures_at_ranks_can_be_shown_with_their_chance():
     ranked = scores()
     both = {
