@@ -20,6 +20,7 @@ from fdch.index.store import Condition
         ("price>-1", "price", ">", ("-1",)),
         ("price>=3", "price", ">=", ("3",)),
         ("label in dog, cat", "label", "in", ("dog", "cat")),
+        ("label in (dog, cat", "label", "in", ("(dog", "cat")),
         ('label in ["a, b", 3, true]', "label", "in", ("a, b", "3", "true")),
         ("a b=c=d", "a b", "=", ("c=d",)),
         ("made in=China", "made in", "=", ("China",)),

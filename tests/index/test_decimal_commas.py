@@ -48,8 +48,9 @@ def test_the_type_that_was_chosen_decides():
     assert read(mixed, chosen={"x": "number"}) == [12.5, "39.90", "1,234"]
     assert read(mixed, types={"x": "number"}) == mixed
     assert read(commas, types={"x": "number"}) == [36.38, 40.42]
-    for given in ({"types": {"x": "text"}}, {"chosen": {"x": "text"}}):
-        assert read(commas, **given) == commas
+    for other in ("text", "date", "boolean"):
+        for given in ({"types": {"x": other}}, {"chosen": {"x": other}}):
+            assert read(commas, **given) == commas
     chosen = read(commas, types={"x": "text"}, chosen={"x": "number"})
     assert chosen == [36.38, 40.42]
 
