@@ -12,6 +12,7 @@ from tests.index.store_samples import (
 )
 
 from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.index.storage.access import Access
 from fdch.index.storage.files.layout import LOG
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance import backup
@@ -88,6 +89,26 @@ def test_copies_made_while_a_writer_writes_hold_whole_commits(path, tmp_path, wi
     finally:
         stop.set()
         writer.join()
+
+
+def test_a_copy_waits_until_a_compaction_has_ended(path, tmp_path, monkeypatch):
+    log = path / LOG
+    content = log.read_bytes()
+
+    def open_before_the_switch(folder, *, writable):
+        access = Access(folder, writable=writable)
+        log.write_bytes(bytes(64) + content[64:])  # not the catalogue's
+        return access
+
+    def end(seconds):
+        if seconds:
+            log.write_bytes(content)
+
+    monkeypatch.setattr(backup, "Access", open_before_the_switch)
+    monkeypatch.setattr("time.sleep", end)
+    with CodeFolder.open(path) as folder:
+        items = len(folder)
+    assert backup_folder(path, tmp_path / "copy") == items
 
 
 def test_a_damaged_index_is_not_copied(path, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from fdch.index.storage.files.log import HEADER_BYTES, LogHeader, read_header
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.storage.snapshot import View
 
-_TRIES = 100  # while others compact
+_TRIES, _PAUSE = 300, 0.1  # seconds, while others compact
 _TRIES_FOR_PICTURES = 5  # while others remove items that have some
 
 
@@ -50,7 +51,9 @@ def backup_folder(folder: Path, target: Path) -> int:
 def _copy(access: Access, staging: Path) -> tuple[State, bool]:
     """Copy an index as of one commit; say also whether all pictures are there."""
     folder = access.place.folder
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
+        # between a new log and its catalogue, a compaction may take its time
+        time.sleep(_PAUSE if number else 0)
         # open before the state is read: a compaction puts another in its place
         with (folder / LOG).open("rb") as log, access.reading() as view:
             state = view.snapshot.state
