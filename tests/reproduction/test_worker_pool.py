@@ -81,14 +81,20 @@ def is_running(process):
 def test_no_process_outlives_an_interruption(run, tmp_path):
     work = run(2, [job("a"), job("endless"), job("endless")])
     next(work)
+
+    def started():
+        return [int(path.name.split("-")[1]) for path in tmp_path.glob("started-*")]
+
+    # Ctrl-C reaches the group of the process that waits, and none of theirs
+    groups = {os.getpgid(each) for each in started()}
+    assert groups
+    assert os.getpgrp() not in groups
     with pytest.raises(KeyboardInterrupt):
         work.throw(KeyboardInterrupt)
-    started = [int(path.name.split("-")[1]) for path in tmp_path.glob("started-*")]
-    assert started
     deadline = time.monotonic() + 60
-    while any(map(is_running, started)) and time.monotonic() < deadline:
+    while any(map(is_running, started())) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not any(map(is_running, started))
+    assert not any(map(is_running, started()))
 
 
 def test_a_command_that_cannot_be_started_is_an_error(tmp_path):

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from fdch import __version__
 from fdch.data.splits import Split
-from fdch.errors import DamagedRun, FdchError, NewerRun, NotFitted, RunError
+from fdch.errors import DamagedRun, DataError, FdchError, NewerRun, NotFitted, RunError
 from fdch.files import checksum
 from fdch.index.storage.folder import CodeFolder
 from fdch.methods.fdch import FDCH
@@ -68,6 +68,16 @@ def replace_state(run, **arrays):
     path = run.folder / STATE
     save_file(load_file(path) | arrays, path)
     rewrite(run, files=description(run)["files"] | {STATE: checksum(path)})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [("runs/a", DataError, "got 'runs/a'.*open_run"), (FDCH(), NotFitted, "fit")],
+)
+def test_what_is_no_fitted_method_leaves_no_folder(tmp_path, given, error, message):
+    with pytest.raises(error, match=message):
+        save_run(tmp_path / "run", given)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_comes_back_as_it_was(saved, pairs, fitted):

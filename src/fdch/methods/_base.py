@@ -13,7 +13,7 @@ from fdch import methods
 from fdch.codes import Codes, binarize
 from fdch.data.conversion import as_images, as_texts
 from fdch.data.pairs import PairedSet, require_pairs
-from fdch.errors import NotFitted, SettingError
+from fdch.errors import DataError, NotFitted, SettingError
 from fdch.evaluation.histograms import MAX_BITS
 from fdch.methods._settings.checks import Settings, require_not_negative
 from fdch.methods._settings.space import SearchSpace
@@ -277,6 +277,15 @@ class HashMethod(Settings, ABC):
         self, inputs: Inputs, state: Mapping[str, Array], context: Context
     ) -> None:
         """Load what `_state` returned."""
+
+
+def require_method(given: object) -> None:
+    """Refuse what is no method, such as the name of a run."""
+    if not isinstance(given, HashMethod):
+        raise DataError(
+            f"a fitted method is needed; got {str(given)[:80]!r}. "
+            "open_run('runs/a').method is that of a run."
+        )
 
 
 def _adapt(context: Context, device: str | None, progress: bool | Progress) -> Context:

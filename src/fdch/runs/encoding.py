@@ -26,7 +26,12 @@ from fdch.evaluation.calibration.fitting import (
 from fdch.evaluation.calibration.model import Calibration
 from fdch.evaluation.ordering import QueryOrder, join_orders
 from fdch.index.storage.catalogue.word_table import split_words, stem_word
-from fdch.methods._base import PICTURES_AT_A_TIME, ROWS_AT_A_TIME, HashMethod
+from fdch.methods._base import (
+    PICTURES_AT_A_TIME,
+    ROWS_AT_A_TIME,
+    HashMethod,
+    require_method,
+)
 from fdch.progress import Progress, Update, silent
 from fdch.runs.engines import Engine, cut_into_parts
 from fdch.training.context import PLAIN, Context
@@ -228,6 +233,7 @@ def calibrate(
     Returns:
         None where fewer than ten of the pairs have labels, or no two share one.
     """
+    require_method(method)
     require_pairs(pairs, *([] if training is None else [training]))
     if training is not None:
         pairs, training = share_labels(pairs, training)

@@ -24,7 +24,7 @@ from fdch.evaluation.calibration.reliability import Reliability, check_probabili
 from fdch.evaluation.measures import DIRECTIONS
 from fdch.index.store import choose_kinds
 from fdch.machine import peak_memory
-from fdch.methods._base import HashMethod
+from fdch.methods._base import HashMethod, require_method
 from fdch.runs.encoding import EncodedPairs, encode_pairs, encode_sides
 from fdch.runs.preparation import complete_reading, read_pairs
 from fdch.runs.run import Run
@@ -60,6 +60,7 @@ def evaluate(
         database: Pairs to search; none of them may be one of the queries.
         cutoff: Rank after which rankings are cut; None for the whole database.
     """
+    require_method(method)
     require_pairs(query, database)
     if found := shared_pairs(query, database):
         raise DataError(

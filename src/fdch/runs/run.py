@@ -31,7 +31,7 @@ from fdch.files import (
     write_json,
     write_whole,
 )
-from fdch.methods._base import HashMethod
+from fdch.methods._base import HashMethod, require_method
 from fdch.runs.run_files import (
     CALIBRATION,
     DESCRIPTION,
@@ -126,10 +126,11 @@ def save_run(
         calibration: Probabilities, as `calibrate` returns them.
         seen: Hashes of the images that it has learned from, 16 bytes each.
     """
-    folder = Path(folder)
+    require_method(method)
+    state, folder = method.state(), Path(folder)
     make_folder(folder)
     written = [STATE]
-    write_whole(folder / STATE, lambda path: save_file(method.state(), path))
+    write_whole(folder / STATE, lambda path: save_file(state, path))
     if split is not None:
         written.append(SPLIT)
         split.save(folder / SPLIT)
