@@ -32,8 +32,8 @@ def processes(monkeypatch):
     started = []
 
     class Listed(DecodingProcess):
-        def __init__(self):
-            super().__init__()
+        def __init__(self, size):
+            super().__init__(size)
             started.append(self._process)
 
     monkeypatch.setattr(decoders, "DecodingProcess", Listed)
@@ -85,9 +85,9 @@ def test_pixels_need_no_process(processes):
 
 
 def test_what_a_process_does(contents):
-    request = decoders._REQUEST.pack(len(contents[0]), 4, 10**6, 10**6, False)
-    broken = decoders._REQUEST.pack(5, 4, 10**6, 10**6, False)
-    sent = io.BytesIO()
-    serve(io.BytesIO(request + contents[0] + broken + b"words"), sent)
-    pixels = PictureContents(contents).decode(0, 4)
-    assert sent.getvalue() == b"\1" + pixels.tobytes() + b"\0"
+    request = decoders._REQUEST.pack(len(contents[0]), 10**6, 10**6, False)
+    broken = decoders._REQUEST.pack(5, 10**6, 10**6, False)
+    sent, pixels = io.BytesIO(), np.zeros((4, 4, 3), np.uint8)
+    serve(io.BytesIO(request + contents[0] + broken + b"words"), sent, pixels)
+    assert sent.getvalue() == b"\1\0"
+    np.testing.assert_array_equal(pixels, PictureContents(contents).decode(0, 4))

@@ -158,6 +158,27 @@ def test_an_accelerator_gets_the_same_pictures(monkeypatch, batch):
     assert max(network.seen) == min(batch, 200)
 
 
+def test_an_accelerator_is_woken_for_many_new_pictures_alone(monkeypatch):
+    images = pictures(12)
+
+    def starts(images):
+        """Return whether each batch that a new extractor started had pictures."""
+        made, _ = accelerator(monkeypatch, batch=4)
+        started = []
+
+        def start(pixels, batch):
+            started.append(bool(pixels.any()))
+            return Late(lambda: made.network(torch.from_numpy(pixels)))
+
+        monkeypatch.setattr(made, "_start", start)
+        made.features(images)
+        return started
+
+    assert starts(images[:4]) == [True]
+    assert sorted(starts(images[4:])) == [False, True, True]
+    assert starts(images) == []
+
+
 def test_an_accelerator_finishes_its_batch_before_a_broken_picture_is_named(
     monkeypatch, tmp_path
 ):

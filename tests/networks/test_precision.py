@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fdch.networks.device import choose_precision
+from fdch.networks.device import choose_precision, quick_products
 from fdch.networks.head import FineTunedNetwork, ImageHead
 from fdch.networks.image import load
 
@@ -43,3 +43,18 @@ def test_bfloat16_changes_the_rounding_alone():
     for one, other in zip(exact, short, strict=True):
         assert other.dtype == torch.float32
         assert (one - other).norm() < 0.2 * one.norm()
+
+
+@pytest.mark.parametrize(
+    ("precision", "device", "expected"),
+    [
+        ("auto", "cuda", "high"),
+        ("bfloat16", "cuda", "high"),
+        ("float32", "cuda", "highest"),
+        ("auto", "cpu", "highest"),
+    ],
+)
+def test_products_are_rounded_on_accelerators_alone(precision, device, expected):
+    with quick_products(precision, torch.device(device)):
+        assert torch.get_float32_matmul_precision() == expected
+    assert torch.get_float32_matmul_precision() == "highest"

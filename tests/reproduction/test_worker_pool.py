@@ -8,7 +8,11 @@ import pytest
 
 from fdch.reproduction import worker_pool
 from fdch.reproduction.study import Cell, Study
-from fdch.reproduction.worker_pool import run_jobs, usual_workers
+from fdch.reproduction.worker_pool import (
+    run_jobs,
+    shared_accelerator,
+    usual_workers,
+)
 
 # a process that does its jobs without learning anything
 QUICK = """
@@ -114,4 +118,71 @@ def test_workers_are_as_many_as_cores_and_memory_allow(
     monkeypatch.setattr(worker_pool, "usable_cores", lambda: cores)
     monkeypatch.setattr(worker_pool, "available_memory", lambda: held)
     assert usual_workers() == workers
-    assert usual_workers(share_accelerator=True) == min(workers, 4)
+    assert usual_workers(share_accelerator=True) == min(workers, 8)
+
+
+# notes what it is told, and where; answers as NVIDIA's program does
+SERVICE = """#!/bin/sh
+note() { echo "$CUDA_MPS_PIPE_DIRECTORY $1" >> "$(dirname "$0")/notes"; }
+if [ "$1" = "-d" ]; then note started; exit; fi
+read line
+note "$line"
+case "$line" in get_server_list) echo %s ;; esac
+"""
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a service that lists its server as given; return what it is told."""
+    for name in worker_pool.SHARING_FOLDERS:
+        monkeypatch.delenv(name, raising=False)
+
+    def install(listed):
+        program = tmp_path / worker_pool.SHARING
+        program.write_text(SERVICE % listed)
+        program.chmod(0o700)
+        monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        return tmp_path / "notes"
+
+    return install
+
+
+def test_a_gpu_is_shared_by_a_service_that_ends_with_the_work(install):
+    notes = install("4711")
+    with pytest.raises(KeyboardInterrupt), shared_accelerator(True) as variables:
+        folder = variables["CUDA_MPS_PIPE_DIRECTORY"]
+        assert os.path.isdir(folder)
+        raise KeyboardInterrupt
+    told = [line.split(maxsplit=1) for line in notes.read_text().splitlines()]
+    assert {where for where, _ in told} == {folder}
+    assert [what for _, what in told] == [
+        "started",
+        f"start_server -uid {os.getuid()}",
+        "get_server_list",
+        "quit",
+    ]
+    assert not os.path.exists(folder)
+
+
+def test_a_service_that_does_not_start_is_not_used(install):
+    install("")
+    with shared_accelerator(True) as variables:
+        assert variables == {}
+
+
+def test_a_service_that_somebody_set_up_is_left_alone(install, monkeypatch):
+    notes = install("4711")
+    monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "/elsewhere")
+    with shared_accelerator(True) as variables:
+        assert variables == {}
+    assert not notes.exists()
+
+
+def test_variables_reach_every_process(tmp_path):
+    report = "import os, sys; sys.stdin.readline(); print(os.environ['SHARED'])"
+    command = (sys.executable, "-c", report)
+    jobs, study = [job("a")], Study("scenes", tmp_path)
+    with pytest.raises(KeyError):
+        os.environ["SHARED"]
+    [(_, trouble)] = run_jobs(study, jobs, 1, command, {"SHARED": "yes"})
+    assert trouble == ""

@@ -20,7 +20,7 @@ from fdch.methods._base import Array, HashMethod
 from fdch.methods._settings.checks import require_by_names
 from fdch.methods._settings.space import Range, SearchSpace
 from fdch.networks import image as image_networks
-from fdch.networks.device import Precision, choose_precision
+from fdch.networks.device import Precision, choose_precision, quick_products
 from fdch.networks.head import FineTunedNetwork, ImageHead, fit_standardization
 from fdch.networks.initialization import Initialization
 from fdch.networks.text import TextNetwork
@@ -72,6 +72,7 @@ class DeepMethod(HashMethod):
         finetune: Train the image network too, instead of freezing it.
         precision: With `finetune`, the arithmetic of the image network: "float32",
             "bfloat16", or "auto" for bfloat16 on an accelerator of NVIDIA's alone.
+            There, other products are in TF32 unless it is "float32".
         augment: With `finetune`, crop, mirror and recolour pictures at random while
             training.
         warm_start: With `finetune`, train each stage on frozen features first; of no
@@ -193,7 +194,8 @@ class DeepMethod(HashMethod):
         if is_warm:
             tuning = TrainingPairs(pixels, *given, pairwise=self.pairwise)
         training = TrainingPairs(images, *given, tuning, self.pairwise)
-        self._train(training, pairs, context)
+        with quick_products(self.precision, device):
+            self._train(training, pairs, context)
 
     def _run(
         self,

@@ -1,5 +1,7 @@
 """Where networks run, and in which arithmetic."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -61,3 +63,18 @@ def compute_in(precision: Precision, device: torch.device) -> torch.autocast:
     """Let layers compute in a precision inside a block; weights stay float32."""
     is_short = choose_precision(precision, device) == "bfloat16"
     return torch.autocast(device.type, torch.bfloat16, enabled=is_short)
+
+
+@contextmanager
+def quick_products(precision: Precision, device: torch.device) -> Iterator[None]:
+    """Let an accelerator round the factors of float32 products inside a block.
+
+    To 11 bits (TF32), which its matrix units take. With "float32" nothing is rounded.
+    """
+    before = torch.get_float32_matmul_precision()
+    if device.type == "cuda" and precision != "float32":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)

@@ -13,7 +13,12 @@ from fdch.reproduction.cell_records import Record, drop_run
 from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.recipe import Recipe
 from fdch.reproduction.study import CELLS, Cell, Job, Study, cells_of, jobs_of
-from fdch.reproduction.worker_pool import WORKER, run_jobs, usual_workers
+from fdch.reproduction.worker_pool import (
+    WORKER,
+    run_jobs,
+    shared_accelerator,
+    usual_workers,
+)
 from fdch.runs.preparation import require_writable
 from fdch.tuning.tune import require_packages
 
@@ -79,8 +84,7 @@ def reproduce(
     runner = GridRunner(study, progress)
     found = {cell: runner.record(cell) for cell in cells}
     announce(runner.pairs, [trouble for _, trouble in found.values() if trouble])
-    accelerated = runner.context.torch_device().type != "cpu"
-    number = usual_workers(accelerated) if workers is None else workers
+    number = usual_workers(_is_accelerated(runner)) if workers is None else workers
     to_do = [cell for cell in cells if not runner.is_done(cell)]
     if to_do:
         runner.prepare(to_do)
@@ -107,10 +111,15 @@ def _run(runner: GridRunner, jobs: Sequence[Job], workers: int) -> Iterator[Cell
             runner.run(cell)
             yield cell
         return
-    for cell, trouble in run_jobs(runner.study, jobs, count, WORKER):
-        if trouble:
-            runner.fail(cell, trouble)
-        yield cell
+    with shared_accelerator(_is_accelerated(runner)) as variables:
+        for cell, trouble in run_jobs(runner.study, jobs, count, WORKER, variables):
+            if trouble:
+                runner.fail(cell, trouble)
+            yield cell
+
+
+def _is_accelerated(runner: GridRunner) -> bool:
+    return runner.context.torch_device().type != "cpu"
 
 
 def _require_own(study: Study) -> None:

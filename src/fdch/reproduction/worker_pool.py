@@ -8,13 +8,16 @@ running has failed, and another process takes the rest of the job.
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from selectors import EVENT_READ, DefaultSelector
+from subprocess import DEVNULL
 from threading import Thread
 from typing import IO, Any
 
@@ -23,13 +26,16 @@ from fdch.reproduction.grid_runner import GridRunner
 from fdch.reproduction.study import Cell, Job, Study
 
 MEMORY_EACH = 4 * 10**9
-MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 4
+MAX_WORKERS, MAX_ON_ACCELERATOR = 16, 8
 THREADS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
     "MKL_NUM_THREADS",
     "NUMBA_NUM_THREADS",
 )
+# NVIDIA's Multi-Process Service: kernels of several processes run side by side
+SHARING = "nvidia-cuda-mps-control"
+SHARING_FOLDERS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY")
 WORKER = (sys.executable, "-m", "fdch.reproduction.worker_pool")
 Process = subprocess.Popen[bytes]
 
@@ -42,19 +48,52 @@ def usual_workers(share_accelerator: bool = False) -> int:
     return max(1, min(usable_cores(), by_memory, most))
 
 
+@contextmanager
+def shared_accelerator(is_used: bool) -> Iterator[dict[str, str]]:
+    """Run the service that shares a GPU, where it is installed and not set up already.
+
+    Yields the variables by which processes find it. Without it they take turns.
+    """
+    is_set = any(map(os.environ.get, SHARING_FOLDERS))
+    if not is_used or is_set or shutil.which(SHARING) is None:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        variables = dict.fromkeys(SHARING_FOLDERS, folder)
+        environment = os.environ | variables
+        # its output goes nowhere, for it keeps that open as long as it runs
+        subprocess.run([SHARING, "-d"], env=environment, stdout=DEVNULL, stderr=DEVNULL)
+
+        def tell(command: str) -> str:
+            return subprocess.run(
+                SHARING, input=command, env=environment, capture_output=True, text=True
+            ).stdout
+
+        try:
+            tell(f"start_server -uid {os.getuid()}\n")
+            yield variables if tell("get_server_list\n").strip().isdigit() else {}
+        finally:
+            tell("quit\n")
+
+
 def run_jobs(
-    study: Study, jobs: Sequence[Job], workers: int, command: Sequence[str] = WORKER
+    study: Study,
+    jobs: Sequence[Job],
+    workers: int,
+    command: Sequence[str] = WORKER,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Cell, str]]:
     """Run jobs in several processes; when this ends, however it does, none is left.
 
     Yields each cell as it ends, with the reason if its process ended before it.
+    Variables are added to the environment of each process.
     """
     waiting = deque(jobs)
     running: dict[Process, list[Cell]] = {}  # the cells left of each one's job
     selector = DefaultSelector()
 
     def start() -> None:
-        process = _start(study, workers, command)
+        process = _start(study, workers, command, variables or {})
         running[process] = []
         selector.register(_output(process), EVENT_READ, process)
         give_cell(process)
@@ -97,9 +136,11 @@ def run_jobs(
         selector.close()
 
 
-def _start(study: Study, workers: int, command: Sequence[str]) -> Process:
+def _start(
+    study: Study, workers: int, command: Sequence[str], variables: Mapping[str, str]
+) -> Process:
     threads = max(1, usable_cores() // workers)
-    environment = os.environ | {name: str(threads) for name in THREADS}
+    environment = {**os.environ, **dict.fromkeys(THREADS, str(threads)), **variables}
     environment.setdefault("OMP_WAIT_POLICY", "passive")
     process = subprocess.Popen(
         command,

@@ -255,9 +255,10 @@ def output_figures(outputs: dict[str, Tensor]) -> dict[str, float]:
     """
     figures = {}
     for name, values in outputs.items():
-        figures[f"mean |{name}|"] = float(values.abs().mean())
-        figures[f"imbalance {name}"] = float(binary(values).mean(dim=0).abs().mean())
-    return figures
+        figures[f"mean |{name}|"] = values.abs().mean()
+        figures[f"imbalance {name}"] = binary(values).mean(dim=0).abs().mean()
+    # together, because a device is waited for
+    return dict(zip(figures, torch.stack([*figures.values()]).tolist(), strict=True))
 
 
 def network_tensors(**networks: nn.Module) -> dict[str, Tensor]:

@@ -2,13 +2,15 @@
 
 Threads of one process take turns at the interpreter: six decode as fast as sixteen.
 So each thread has a process of its own, which gets a file's bytes through a pipe and
-returns pixels. What a process refuses, or fails at, the thread decodes itself: the
-error is the one that it would have been.
+leaves the pixels in memory that both share. What a process refuses, or fails at, the
+thread decodes itself: the error is the one that it would have been.
 """
 
+import mmap
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,37 +25,48 @@ from fdch.errors import FdchError
 
 MAX_THREADS = 6  # that gain from one another
 MIN_PICTURES = 1000  # for which starting processes pays
-_REQUEST = struct.Struct("<QIQQ?")  # bytes, size, and the limits
+_REQUEST = struct.Struct("<QQQ?")  # bytes, and the limits
 _DONE, _REFUSED = b"\1", b"\0"
 Pixels = NDArray[np.uint8]
 Decode = Callable[[int, int, Pixels | None], Pixels]
 
 
 class DecodingProcess:
-    """A helper process that decodes one picture at a time."""
+    """A helper process that decodes one picture at a time to (size, size, 3)."""
 
-    def __init__(self) -> None:
-        words = [sys.executable, "-P", "-m", __name__]
-        # in a session of its own: Ctrl+C is for the program, whose end closes the pipe
-        self._process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+    def __init__(self, size: int) -> None:
+        with tempfile.TemporaryFile() as file:
+            file.truncate(size * size * 3)
+            self._pixels = _map_pixels(file.fileno(), size)
+            words = [
+                sys.executable,
+                "-P",
+                "-m",
+                __name__,
+                str(file.fileno()),
+                str(size),
+            ]
+            # in a session of its own: Ctrl+C is for the program, whose end ends it too
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+                pass_fds=(file.fileno(),),
+            )
 
     def decode(self, content: bytes, limits: PictureLimits, out: Pixels) -> bool:
         """Fill `out`, (size, size, 3); False where the picture is refused."""
         sent, received = self._process.stdin, self._process.stdout
         assert sent is not None and received is not None
-        size = out.shape[0]
-        head = len(content), size, limits.bytes, limits.pixels, limits.quick
+        head = len(content), limits.bytes, limits.pixels, limits.quick
         sent.write(_REQUEST.pack(*head))
         sent.write(content)
         sent.flush()
         if received.read(1) != _DONE:
             return False
-        return received.readinto(out.reshape(-1).data) == out.nbytes  # type: ignore[attr-defined]
+        out[...] = self._pixels
+        return True
 
     def kill(self) -> None:
         """End the process, without waiting until it has ended."""
@@ -79,7 +92,7 @@ def open_decoders(pictures: Pictures, threads: int) -> Iterator[Decode]:
         if isinstance(content, bytes):
             try:
                 if not hasattr(own, "process"):
-                    own.process = DecodingProcess()
+                    own.process = DecodingProcess(size)
                     started.append(own.process)
                 if own.process.decode(content, pictures.limits, pixels):
                     return pixels
@@ -96,20 +109,24 @@ def open_decoders(pictures: Pictures, threads: int) -> Iterator[Decode]:
             process.wait()
 
 
-def serve(received: BinaryIO, sent: BinaryIO) -> None:
-    """Decode pictures until the input ends."""
+def serve(received: BinaryIO, sent: BinaryIO, pixels: Pixels) -> None:
+    """Decode pictures into the same pixels until the input ends."""
     while head := received.read(_REQUEST.size):
-        count, size, *limits = _REQUEST.unpack(head)
+        count, *limits = _REQUEST.unpack(head)
         content = received.read(count)
         try:
-            pixels = decode(content, size, PictureLimits(*limits))
+            decode(content, len(pixels), PictureLimits(*limits), out=pixels)
         except FdchError:
             sent.write(_REFUSED)
         else:
             sent.write(_DONE)
-            sent.write(pixels.data)
         sent.flush()
 
 
+def _map_pixels(file: int, size: int) -> Pixels:
+    shared = mmap.mmap(file, size * size * 3)
+    return np.frombuffer(shared, np.uint8).reshape(size, size, 3)
+
+
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    serve(sys.stdin.buffer, sys.stdout.buffer, _map_pixels(*map(int, sys.argv[1:])))
