@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from selectors import EVENT_READ, DefaultSelector
-from subprocess import DEVNULL
+from subprocess import DEVNULL, PIPE
 from threading import Thread
 from typing import IO, Any
 
@@ -35,6 +35,7 @@ THREADS = (
 )
 # NVIDIA's Multi-Process Service: kernels of several processes run side by side
 SHARING = "nvidia-cuda-mps-control"
+ANSWER_SECONDS = 30
 SHARING_FOLDERS = ("CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_LOG_DIRECTORY")
 WORKER = (sys.executable, "-m", "fdch.reproduction.worker_pool")
 Process = subprocess.Popen[bytes]
@@ -60,20 +61,28 @@ def shared_accelerator(is_used: bool) -> Iterator[dict[str, str]]:
         return
     with tempfile.TemporaryDirectory() as folder:
         variables = dict.fromkeys(SHARING_FOLDERS, folder)
-        environment = os.environ | variables
-        # its output goes nowhere, for it keeps that open as long as it runs
-        subprocess.run([SHARING, "-d"], env=environment, stdout=DEVNULL, stderr=DEVNULL)
 
-        def tell(command: str) -> str:
-            return subprocess.run(
-                SHARING, input=command, env=environment, capture_output=True, text=True
-            ).stdout
+        def tell(*command: str, line: str = "") -> str:
+            with suppress(subprocess.TimeoutExpired):
+                return subprocess.run(
+                    [SHARING, *command],
+                    input=line,
+                    env=os.environ | variables,
+                    # a service in the background keeps its output open
+                    stdout=DEVNULL if command else PIPE,
+                    stderr=DEVNULL,
+                    text=True,
+                    timeout=ANSWER_SECONDS,
+                ).stdout
+            return ""
 
+        tell("-d")
         try:
-            tell(f"start_server -uid {os.getuid()}\n")
-            yield variables if tell("get_server_list\n").strip().isdigit() else {}
+            tell(line=f"start_server -uid {os.getuid()}\n")
+            listed = tell(line="get_server_list\n")
+            yield variables if listed.strip().isdigit() else {}
         finally:
-            tell("quit\n")
+            tell(line="quit\n")
 
 
 def run_jobs(
