@@ -30,3 +30,13 @@ def test_doctor_measures_the_cache(fdch, tmp_path, monkeypatch):
     fill(tmp_path)
     found = json.loads(fdch("doctor", "--json").stdout)
     assert found["cache"] == {"folder": str(tmp_path), "files": 4, "bytes": 40}
+
+
+def test_a_file_in_place_of_the_cache_is_refused(fdch, tmp_path, monkeypatch):
+    path = tmp_path / "cache"
+    path.write_text("mine")
+    monkeypatch.setenv("FDCH_CACHE", str(path))
+    done = fdch("cache", "clear")
+    assert done.exit_code == 1
+    assert "is a file; expected a folder. Check FDCH_CACHE" in done.stderr
+    assert path.read_text() == "mine"

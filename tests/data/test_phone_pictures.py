@@ -84,3 +84,11 @@ def test_a_folder_of_them_is_read(kind, tmp_path):
     (tmp_path / "beach" / f"1.{ending}").write_bytes(encoded(kind))
     pairs = PairedSet.read(tmp_path).without_broken_pictures()
     assert pairs.label_names == ("beach",) and pairs.images.present.all()
+
+
+def test_the_current_folder_has_its_own_name(tmp_path, monkeypatch):
+    folder = tmp_path / "holiday"
+    (folder / "beach").mkdir(parents=True)
+    (folder / "beach" / "1.avif").write_bytes(encoded("AVIF"))
+    monkeypatch.chdir(folder)
+    assert PairedSet.read(".").name == "holiday"

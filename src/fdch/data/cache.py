@@ -55,6 +55,10 @@ def measure_cache(folder: Path) -> tuple[int, int]:
 
 def clear_cache(folder: Path) -> tuple[int, int]:
     """Delete what can be computed again; return how many files and bytes."""
+    if folder.is_file():
+        raise RunError(
+            f"the cache '{folder}' is a file; expected a folder. Check FDCH_CACHE."
+        )
     measured = measure_cache(folder)
     try:
         for path in cache_files(folder):

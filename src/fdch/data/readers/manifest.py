@@ -96,7 +96,7 @@ def read(
         labels=labels,
         label_names=names,
         columns=_columns(kept),
-        name=path.stem,
+        name=path.stem or path.resolve().stem,
         skipped=tuple(skipped),
         notes=(*notes, *([note] if note else [])),
         numbered=numbered,
