@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, NamedTuple
 
 from fdch.data.words import fold_accents, place_words
+from fdch.errors import count_noun
 from fdch.index.storage.catalogue.word_table import stem_word
 from fdch.index.store import Cell, Facets, Item
 
@@ -125,7 +126,7 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         given = (self.query.get(kind) for kind in ("text", "id", "image"))
         query = next((f" for {each[:_SHOWN]!r}" for each in given if each), "")
-        return f"<{len(self)} results{query}>"
+        return f"<{count_noun(len(self), 'result')}{query}>"
 
     def __str__(self) -> str:
         lines = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fdch.errors import RunError
+from fdch.errors import RunError, count_noun
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet, Skipped
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NAMED = 10
 Each = TypeVar("Each")
+count = count_noun
 
 
 def plain(text: str, most: int | None = None, lines: bool = False) -> str:
@@ -65,15 +66,6 @@ def lay_out(
     from fdch.evaluation.tables import Table
 
     return Table(tuple(header), tuple(map(tuple, rows)), tuple(notes)).text()
-
-
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Write "1 pair" or "2,000 pairs".
-
-    >>> count(2000, "query", "queries")
-    '2,000 queries'
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def show_some(
