@@ -2,6 +2,9 @@
 
 import json
 import os
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -66,6 +69,13 @@ def lay_out(
     from fdch.evaluation.tables import Table
 
     return Table(tuple(header), tuple(map(tuple, rows)), tuple(notes)).text()
+
+
+def program() -> str:
+    """Return how to call fdch again: by its path where no folder of PATH has it."""
+    own = sys.argv[0]
+    is_known = Path(own).name != "fdch" or shutil.which("fdch") is not None
+    return "fdch" if is_known else shlex.quote(own)
 
 
 def show_some(
