@@ -59,6 +59,19 @@ def test_groups_are_found_with_their_labels_largest_first(store, monkeypatch):
     assert {point[2] for point in found["points"]} == {0, 1}
 
 
+def test_the_item_of_a_group_has_the_labels_that_it_is_shown_with(store, monkeypatch):
+    monkeypatch.setattr(overviews, "GROUPS", 1)
+    labels = [("watch",), *[("bag",)] * 4, *[("watch",)] * 3]
+    codes = binarize(np.ones((8, BITS)) - 2 * np.eye(8, BITS, -1))  # row 0: the middle
+    store.add(
+        [Item(f"item {row}", labels=own) for row, own in enumerate(labels)], codes
+    )
+    [group] = overview(store)["groups"]
+    assert {*group["labels"]} == {"bag", "watch"}
+    [shown] = store.items([group["id"]])
+    assert list(shown.labels) == group["own_labels"] == group["labels"][:1]
+
+
 def test_points_have_names_and_the_colour_of_their_rarest_label(store):
     items, codes = two_groups()
     store.add([*items[:-1], Item("bare")], codes)
