@@ -369,6 +369,7 @@ def test_duplicates_are_grouped_largest_first(fdch, filled, on_scenes):
     sizes = [len(group) for group in document["groups"]]
     assert sizes == sorted(sizes, reverse=True)
     one = fdch("index", "duplicates", filled, "--radius", 16)
+    assert "  (in the evening a huge cottage below the peaks)\n" in one.stdout
     assert one.stdout.endswith("1 group of 60 items within 16 bits\n")
     first = document["groups"][0][0]
     fdch("index", "remove", filled, first)
