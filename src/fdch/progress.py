@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+_SHOWN = 4  # figures behind a bar; a notebook does not cut the line
 _SIDES = ("image ", "text ")
 _OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
 _SHORT = {"mean": "|output|", "imbalance": "imbalance"}
@@ -89,7 +90,8 @@ def show_bars() -> Progress:
                 mininterval=0.5,
                 dynamic_ncols=True,
             )
-        bar.set_postfix_str(figures(update.values), refresh=False)
+        first = figures(update.values).split(", ")[:_SHOWN]
+        bar.set_postfix_str(", ".join(first), refresh=False)
         bar.update(update.done - bar.n)
         if update.done >= update.total:
             bar.close()
