@@ -65,7 +65,7 @@ def choose(rows: Any, count: int) -> NDArray[np.intp]:
     if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
         if wanted.ndim == 1 and wanted.dtype.kind in "UO":
             raise DataError(
-                f"rows are chosen by whole numbers or a mask; got {wanted[0]!r}. "
+                f"rows are chosen by whole numbers or a mask; got '{wanted[0]}'. "
                 "np.isin(pairs.ids, ids) is the mask of ids."
             )
         raise DataError(f"rows are chosen by whole numbers; got {wanted.dtype}.")

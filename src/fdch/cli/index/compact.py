@@ -27,15 +27,15 @@ def command(index: str, as_json: bool) -> None:
         # closing writes the last of it
         with CodeFolder.open(path) as folder:
             after = folder.describe()
-    grown = ""
-    if after["bytes"] > before["bytes"]:
-        grown = "; the groups that searches skip take more than was reclaimed"
     document: dict[str, Any] = {
         "index": index,
         "items": after["items"],
         "bytes_before": before["bytes"],
         "bytes": after["bytes"],
     }
+    grown = ""
+    if document["bytes"] > document["bytes_before"]:
+        grown = "; the groups that searches skip take more than was reclaimed"
     report(
         document,
         as_json,
