@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans, vq
 
-from fdch.codes import Codes, hamming_distances
+from fdch.codes import Codes
 from fdch.evaluation.health import code_health
 from fdch.index.store import CodeStore, Item
 
@@ -161,7 +161,7 @@ def _group(
 ) -> dict[str, Any]:
     """Return the size of a group, the labels that mark it, and an item to show.
 
-    The item has the most of these labels; of several, it is the one nearest to the
+    The item has the most of these labels; of several, it is the one nearest to their
     middle.
     """
     rows = [centre, *members[: LABELLED // GROUPS]]
@@ -173,20 +173,19 @@ def _group(
         for label, count in counts.most_common(LABELS_SHOWN)
         if count >= _COMMON * len(looked_at)
     ]
-    apart = hamming_distances(codes[[centre]], codes[rows])[0]
-
-    def mark(place: int) -> tuple[int, bool, int]:
-        item = items[place]
-        own = {*labels}.intersection(item.labels if item else ())
-        return len(own), labels[:1] != [] and labels[0] in own, -int(apart[place])
-
-    best = max(range(len(rows)), key=mark)
+    marks = [{*labels}.intersection(item.labels if item else ()) for item in items]
+    ranks = [(len(own), labels[:1] != [] and labels[0] in own) for own in marks]
+    alike = [place for place, rank in enumerate(ranks) if rank == max(ranks)]
+    signs = codes[[rows[place] for place in alike]].signs()
+    # near the middle of those alike: an item with a wrong label is not
+    best = alike[int(np.argmax(signs @ signs.mean(axis=0)))]
     shown = items[best]
+    own = [label for label in labels if shown and label in shown.labels]
     return {
         "size": len(members),
         "id": ids[rows[best]],
         "labels": labels,
-        "own_labels": [label for label in labels if shown and label in shown.labels],
+        "own_labels": own or list(shown.labels[:LABELS_SHOWN] if shown else ()),
         "text": shown.text[:TEXT_SHOWN] if shown and shown.text else None,
         "has_picture": shown is not None and shown.image is not None,
     }
