@@ -80,7 +80,7 @@ def test_an_item_with_a_wrong_label_does_not_stand_for_its_group(store, monkeypa
     items = [Item(f"item {row}", labels=(own,)) for row, own in enumerate(labels)]
     store.add(items, binarize(np.array(signs)))
     [group] = overview(store)["groups"]
-    assert group["labels"][0] == "bag" and group["id"] in ("item 0", "item 1")
+    assert group["labels"][0] == "bag" and group["id"] != "item 4"
 
 
 def test_the_item_of_a_mixed_group_is_shown_with_its_own_label(store, monkeypatch):
