@@ -14,6 +14,7 @@ venv: $(READY)
 # torch without CUDA, which is far smaller; with CUDA=1, or where the index of those
 # builds cannot be reached, torch with CUDA
 $(READY): pyproject.toml $(wildcard requirements/*.txt)
+	@echo "Installing packages into $(VENV): a few minutes, 3 GB of disk (more with CUDA)"
 	$(PYTHON) -m venv $(VENV)
 	$(if $(CUDA),false,$(LOCKED) requirements/torch-cpu.txt --no-deps --retries 1 --timeout 15 --extra-index-url $(TORCH_INDEX)) \
 		|| $(LOCKED) requirements/torch-cuda.txt

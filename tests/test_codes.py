@@ -149,3 +149,13 @@ def test_a_query_of_zeros_among_others_weighs_its_bits_alike():
 def test_codes_of_no_length_or_several_are_not_joined(lengths):
     with pytest.raises(DataError, match="share one length"):
         Codes.concatenate(binarize(np.ones((1, bits))) for bits in lengths)
+
+
+def test_codes_are_their_signs_where_numpy_expects_an_array():
+    codes = binarize([[1.0, -1.0], [-1.0, 1.0]])
+    assert np.asarray(codes).tolist() == [[1, -1], [-1, 1]]
+    assert np.asarray(codes, dtype=np.float32).dtype == np.float32
+
+
+def test_one_code_is_an_item():
+    assert repr(binarize([[1.0]])) == "Codes(1 item, 1 bit)"

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fdch.errors import DataError
+from fdch.errors import DataError, count_noun
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,13 @@ class Codes:
         return binarize(values)
 
     def __repr__(self) -> str:
-        return f"Codes({len(self)} items, {self.bits} bits)"
+        return f"Codes({count_noun(len(self), 'item')}, {count_noun(self.bits, 'bit')})"
+
+    def __array__(
+        self, dtype: Any = None, copy: bool | None = None
+    ) -> NDArray[np.int8]:
+        """Give the signs where NumPy expects an array."""
+        return np.array(self.signs(), dtype=dtype)
 
     def __len__(self) -> int:
         return self.packed.shape[0]

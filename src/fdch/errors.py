@@ -156,6 +156,15 @@ class MissingExtra(MissingPackage):
         return MissingPackage, (str(self),)
 
 
+def count_noun(number: int, noun: str, plural: str = "") -> str:
+    """Write "1 pair" or "2,000 pairs".
+
+    >>> count_noun(2000, "query", "queries")
+    '2,000 queries'
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Return "; did you mean 'x'?" for the nearest known name, or nothing.
 

@@ -1,9 +1,16 @@
 """Progress of long work: library code reports it, the command prints it."""
 
 import logging
+import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+_SHOWN = 4  # figures behind a bar; a notebook does not cut the line
+_SIDES = ("image ", "text ")
+_OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
+_SHORT = {"mean": "|output|", "imbalance": "imbalance"}
 
 
 @dataclass(frozen=True)
@@ -44,18 +51,48 @@ class _Silent:
 silent: Progress = _Silent()  # the default of every function that takes a Progress
 
 
+def figures(values: Mapping[str, float]) -> str:
+    """Write figures in little room; those of both sides share a name.
+
+    Early signs of failing codes come first: a narrow terminal cuts the line.
+
+    >>> figures({"image balance": 0.25, "text balance": 0.5, "mean |F|": 0.75})
+    '|output| 0.75, balance 0.25/0.5'
+    """
+    shared: dict[str, list[str]] = {"|output|": [], "imbalance": []}
+    for name, value in values.items():
+        short = _OF_OUTPUTS.sub(lambda found: _SHORT[found[1]], name)
+        side = next((side for side in _SIDES if short.startswith(side)), "")
+        shared.setdefault(short.removeprefix(side), []).append(f"{value:.3g}")
+    return ", ".join(
+        f"{name} {'/'.join(shown)}" for name, shown in shared.items() if shown
+    )
+
+
 def show_bars() -> Progress:
-    """Make a Progress that shows a bar for each task, on standard error."""
-    from tqdm.auto import tqdm
+    """Make a Progress that shows a bar for each task, on standard error.
+
+    In a notebook it is a widget where ipywidgets is installed.
+    """
+    with warnings.catch_warnings():  # tqdm warns in a notebook without ipywidgets
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm
 
     bar: tqdm[None] | None = None
 
     def show(update: Update) -> None:
         nonlocal bar
         if bar is None or bar.desc != update.task or update.done < bar.n:
-            bar = tqdm(desc=update.task, total=update.total, unit=f" {update.unit}s")
+            bar = tqdm(
+                desc=update.task,
+                total=update.total,
+                unit=f" {update.unit}s",
+                mininterval=0.5,
+                dynamic_ncols=True,
+            )
+        first = figures(update.values).split(", ")[:_SHOWN]
+        bar.set_postfix_str(", ".join(first), refresh=False)
         bar.update(update.done - bar.n)
-        bar.set_postfix({name: f"{x:.3g}" for name, x in update.values.items()})
         if update.done >= update.total:
             bar.close()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from fdch.cli.shared.output import (
     count,
     plain,
+    program,
     report,
     require_place,
     say,
@@ -114,3 +116,11 @@ def test_what_is_read_is_not_written_over(tmp_path):
 def test_results_cannot_command_a_terminal(capsys):
     say("\x1b[31mevil\nsecond line")
     assert capsys.readouterr().out == "\\x1b[31mevil\nsecond line\n"
+
+
+def test_a_program_that_is_in_no_folder_of_path_is_named_by_its_path(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["a folder/bin/fdch", "demo"])
+    monkeypatch.setenv("PATH", "")
+    assert program() == "'a folder/bin/fdch'"
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/pytest"])
+    assert program() == "fdch"

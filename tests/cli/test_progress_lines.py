@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from fdch.cli.shared.progress_lines import ProgressPrinter, duration, figures, pace
-from fdch.progress import Update
+from fdch.cli.shared.progress_lines import ProgressPrinter, duration, pace
+from fdch.progress import Update, figures
 
 
 class Terminal(io.StringIO):

@@ -297,7 +297,7 @@ def test_hidden_files_and_folders_are_left_out(tmp_path):
     pairs = PairedSet.read(tmp_path)
     assert len(pairs) == 3
     [note] = pairs.notes
-    assert "left out: 2 hidden files and folders, 1 linked folders, " in note
+    assert "left out: 2 hidden files and folders, 1 linked folder, " in note
     (tmp_path / "notes.pdf").unlink()
     [fewer] = PairedSet.read(tmp_path).notes
     assert note.replace("4 files", "3 files") == fewer != note

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy import sparse
 
 from fdch import PairedSet
@@ -247,3 +248,25 @@ def test_frames_of_numbers_are_taken():
     assert (len(pairs), pairs.labels.tolist()) == (2, [[1, 0], [0, 1]])
     assert isinstance(pairs.images, ImageFeatures)
     assert isinstance(pairs.texts, WordVectors)
+
+
+def test_a_column_of_arrays_is_features():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"seen": [np.ones(3), np.zeros(3)], "read": [[1, 0], [0, 2]]})
+    images, texts = as_images(frame.seen), as_texts(frame["read"])
+    assert isinstance(images, ImageFeatures) and isinstance(texts, WordVectors)
+    assert images.values.tolist() == [[1, 1, 1], [0, 0, 0]]
+    assert texts.matrix.toarray().tolist() == [[1, 0], [0, 2]]
+
+
+def test_pictures_of_pillow_are_taken():
+    picture = Image.new("L", (4, 3), 7)
+    images = as_images([picture, picture])
+    assert isinstance(images, PictureArray)
+    assert images.pixels.shape == (2, 3, 4, 3) and images.pixels.max() == 7
+
+
+def test_pictures_of_different_sizes_are_refused_with_the_reason():
+    pictures = [Image.new("RGB", (4, 4)), Image.new("RGB", (5, 4))]
+    with pytest.raises(DataError, match="got a list of ndarray of different shapes"):
+        as_images(pictures)

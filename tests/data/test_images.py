@@ -376,3 +376,9 @@ def test_contents_in_memory_decode_as_their_files(tmp_path):
         pictures.decode(1, 4)
     with pytest.raises(BrokenPicture, match="more than 4 bytes, the limit"):
         PictureContents([b"12345"], PictureLimits(bytes=4)).content(0)
+
+
+def test_pictures_become_an_array_at_a_size_alone():
+    pictures = PictureArray(np.zeros((2, 8, 8, 3), np.uint8))
+    with pytest.raises(DataError, match=r"decode\(0, 224\)"):
+        np.asarray(pictures[0])

@@ -182,3 +182,11 @@ def test_a_layout_is_remembered_as_plain_values(tmp_path):
 def test_titles_come_before_tags_in_other_languages(folder):
     pairs = PairedSet.read(table(folder, "id,schlagworte,titel\n1,rot,a mug\n"))
     assert texts_of(pairs) == ["a mug"] and pairs.label_names == ("rot",)
+
+
+def test_a_likely_column_of_ids_is_named_but_not_read(folder):
+    pairs = PairedSet.read(table(folder, "SKU;text\nN-1;a mug\n"))
+    assert pairs.ids.tolist() == ["1"]
+    assert pairs.notes[0].endswith("by a column, add --columns id=SKU.")
+    other = table(folder, "text;price\na mug;2\n")
+    assert PairedSet.read(other).notes[0].endswith("--columns id=NAME.")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -269,3 +270,22 @@ def test_a_notebook_shows_the_first_rows_escaped():
 
 def test_a_notebook_shows_ten_rows_at_most(factor_pairs):
     assert factor_pairs(30)._repr_html_().count("<tr>") == 11
+
+
+def test_a_data_frame_is_no_name_of_data():
+    frame: Any = {"image": []}
+    with pytest.raises(DataError, match=r"got dict\. PairedSet\.from_arrays takes"):
+        PairedSet.read(frame)
+
+
+def test_one_pair_is_shown_as_one():
+    pairs = PairedSet.from_arrays([[1.0]], ["a"], ["x"])
+    assert repr(pairs) == "PairedSet('pairs', 1 pair, 1 label)"
+    assert repr(pairs.texts) == "Sentences(1 row)"
+
+
+def test_ids_are_no_rows():
+    pairs = PairedSet.from_arrays([[1.0], [2.0]], ["a", "b"], ids=["x", "y"])
+    with pytest.raises(DataError, match=r"got .*'x'.*np\.isin\(pairs\.ids, ids\)"):
+        pairs[["x"]]
+    assert pairs[np.isin(pairs.ids, ["y"])].ids.tolist() == ["y"]

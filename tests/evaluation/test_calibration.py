@@ -458,3 +458,8 @@ def test_what_was_changed_is_named(fitted, change, complaint):
 
 def _set(document, name, place, value):
     document["models"]["image"]["pair"]["plain"][name][place] = value
+
+
+def test_a_calibration_is_shown_in_a_few_words():
+    shown = repr(Calibration(bits=8, pairs=12, trained=60, models={}))
+    assert shown == "Calibration(8 bits, 12 held-out pairs)"

@@ -68,6 +68,9 @@ def test_fit_takes_a_device_and_shows_progress(pairs, fitted, capsys):
     assert not shown.out
     with pytest.raises(SettingError, match="nowhere"):
         FDCH(**SMALL).fit(pairs, device="nowhere")
+    wrong: Any = "yes"
+    with pytest.raises(SettingError, match="function that takes an Update; got 'yes'"):
+        FDCH(**SMALL).fit(pairs, progress=wrong)
 
 
 def assert_same(one, other, ignore=()):

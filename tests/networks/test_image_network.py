@@ -105,3 +105,8 @@ def test_random_weights_come_from_the_seed_alone():
     one, same, other = (load("means", generator=each) for each in generators)
     assert one.fingerprint == same.fingerprint != other.fingerprint
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_module_in_place_of_its_function_is_refused():
+    with pytest.raises(SettingError, match=r"itself, Flatten\. Write lambda: module"):
+        ImageNetwork.from_module("flat", nn.Flatten(), size=8, width=192)

@@ -167,3 +167,16 @@ def test_a_request_for_all_within_a_radius_gets_as_many_as_are_allowed():
     with pytest.raises(ValueError, match="21 texts with 1000 results each are more"):
         SearchRequest.model_validate({**texts, "radius": 4})
     assert SearchRequest.model_validate({**texts, "radius": 4, "k": 5}).params.k == 5
+
+
+def test_an_unknown_argument_of_a_search_is_named_with_those_there_are():
+    class Nothing(SearchMethods[str, str]):
+        def search(self, kind, queries, params):
+            raise AssertionError
+
+    wrong: Any = {"top_k": 3}
+    near: Any = {"minimum_probability": 0.5}
+    with pytest.raises(SettingError, match=r"no argument 'top_k'\. It has k, where, "):
+        Nothing().by_text("a boat", **wrong)
+    with pytest.raises(SettingError, match="did you mean 'min_probability'"):
+        Nothing().by_texts(["a boat"], **near)

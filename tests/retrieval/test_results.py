@@ -1,5 +1,7 @@
 """What a search gives, as a sequence, as text and as a table in a notebook."""
 
+from PIL import Image
+
 from fdch.index.store import Item
 from fdch.retrieval.results import Result, Results
 
@@ -32,3 +34,15 @@ def test_a_notebook_shows_a_table_and_no_markup_of_items():
     html = Results({"text": "<u>"}, (Result(item, 1, None),), 1, 0.1)._repr_html_()
     for markup in ("<script>", "<b>", "<i>", "<u>"):
         assert markup not in html
+
+
+def test_a_notebook_shows_the_pictures_that_are_files(tmp_path):
+    Image.new("RGB", (300, 200), "red").save(tmp_path / "red.png")
+    (tmp_path / "broken.png").write_text("no picture")
+    names = ["red.png", "broken.png", "lost.png"]
+    items = [Item(name, image=str(tmp_path / name)) for name in names]
+    far = Item("far", image="http://127.0.0.1:9/v1/items/far/picture")
+    results = tuple(Result(item, 1, None) for item in [*items, far])
+    html = Results({}, results, 4, 0.1)._repr_html_()
+    assert html.count("<img") == 1 and html.count("<td></td><td>1</td>") == 3
+    assert '<tr><td><img alt="" src="data:image/jpeg;base64,' in html

@@ -23,7 +23,7 @@ from fdch.runs.encoding import (
     lacks_known_words,
 )
 from fdch.runs.engines import LocalEngine
-from fdch.training.context import PLAIN
+from fdch.training.context import PLAIN, Context
 from fdch.training.inputs import Inputs
 
 SMALL = FDCH(
@@ -219,3 +219,15 @@ def test_pairs_without_labels_do_not_calibrate(fitted, scenes):
     found = calibrate(fitted, replace(scenes, labels=none))
     assert found is not None
     assert found.pairs == 12
+
+
+def test_parts_of_pictures_are_reported_as_one_task(scenes, monkeypatch):
+    monkeypatch.setattr(encoding, "ROWS_AT_A_TIME", 20)
+    monkeypatch.setattr(encoding, "PICTURES_AT_A_TIME", 20)
+    updates: list[Update] = []
+    method = SCMSeq(bits=8).fit(scenes)
+    encode_pairs(method, scenes, Context(progress=updates.append, remember=False))
+    shown = [each for each in updates if each.unit == "picture"]
+    assert {each.total for each in shown} == {60}
+    done = [each.done for each in shown]
+    assert done == sorted(set(done)) and done[-1] == shown[-1].total

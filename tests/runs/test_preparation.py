@@ -1,6 +1,7 @@
 """What is found wrong before training begins."""
 
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -145,3 +146,12 @@ def test_a_folder_without_permission_is_refused(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(RunError, match="is not a folder that may be written"):
         require_free_folder(tmp_path / "run", resume=False)
+
+
+def test_a_folder_named_for_the_table_in_it_is_told_apart(tmp_path):
+    Image.new("RGB", (4, 4)).save(tmp_path / "a.png")
+    table = tmp_path / "pairs.csv"
+    table.write_text("id,image,text,labels\n1,a.png,a mug,mug\n")
+    message = f"The folder contains 'pairs.csv': to read that table, write '{table}'"
+    with pytest.raises(DataError, match=re.escape(message)):
+        require_sides(PairedSet.read(tmp_path))

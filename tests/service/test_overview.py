@@ -59,6 +59,39 @@ def test_groups_are_found_with_their_labels_largest_first(store, monkeypatch):
     assert {point[2] for point in found["points"]} == {0, 1}
 
 
+def test_the_item_of_a_group_has_the_labels_that_it_is_shown_with(store, monkeypatch):
+    monkeypatch.setattr(overviews, "GROUPS", 1)
+    labels = [("watch",), *[("bag",)] * 4, *[("watch",)] * 3]
+    codes = binarize(np.ones((8, BITS)) - 2 * np.eye(8, BITS, -1))  # row 0: the middle
+    store.add(
+        [Item(f"item {row}", labels=own) for row, own in enumerate(labels)], codes
+    )
+    [group] = overview(store)["groups"]
+    assert {*group["labels"]} == {"bag", "watch"}
+    [shown] = store.items([group["id"]])
+    assert list(shown.labels) == group["own_labels"] == group["labels"][:1]
+
+
+def test_an_item_with_a_wrong_label_does_not_stand_for_its_group(store, monkeypatch):
+    monkeypatch.setattr(overviews, "GROUPS", 1)
+    between = np.repeat([1, -1], BITS // 2)  # nearest to the middle of all
+    signs = [*[np.ones(BITS)] * 4, between, *[-np.ones(BITS)] * 4]
+    labels = [*["bag"] * 5, *["watch"] * 4]
+    items = [Item(f"item {row}", labels=(own,)) for row, own in enumerate(labels)]
+    store.add(items, binarize(np.array(signs)))
+    [group] = overview(store)["groups"]
+    assert group["labels"][0] == "bag" and group["id"] != "item 4"
+
+
+def test_the_item_of_a_mixed_group_is_shown_with_its_own_label(store, monkeypatch):
+    monkeypatch.setattr(overviews, "GROUPS", 1)
+    items = [Item(f"item {row}", labels=(f"label {row}",)) for row in range(5)]
+    store.add(items, binarize(np.ones((5, BITS))))
+    [group] = overview(store)["groups"]
+    [shown] = store.items([group["id"]])
+    assert group["labels"] == [] and group["own_labels"] == list(shown.labels)
+
+
 def test_points_have_names_and_the_colour_of_their_rarest_label(store):
     items, codes = two_groups()
     store.add([*items[:-1], Item("bare")], codes)

@@ -34,6 +34,8 @@ def test_a_service_without_its_index_is_not_ready(own_index, monkeypatch, caplog
         aside.rename(own_index)
         wait_until(lambda: httpx.get(f"{it.url}/ready").status_code == 200)
         assert httpx.post(f"{it.url}/v1/search", json={"text": "beach"}).is_success
+    levels = {each.getMessage(): each.levelname for each in caplog.records}
+    assert levels["the index is back"] == "WARNING"
 
 
 @pytest.mark.parametrize("part", ["", CATALOGUE])

@@ -15,7 +15,7 @@ from fdch.cli.search import table
 from fdch.cli.shared import options, training
 from fdch.cli.shared.groups import Interrupted
 from fdch.cli.shared.options import DATA, PATH, PORT, option
-from fdch.cli.shared.output import note, note_parts, plain, say, say_json
+from fdch.cli.shared.output import note, note_parts, plain, program, say, say_json
 from fdch.cli.shared.progress_lines import show_progress
 from fdch.errors import RunError
 
@@ -110,7 +110,7 @@ def command(
         call = click.get_current_context().invoke
         call(service.command, indexes=(str(out / INDEX),), port=port, quiet=True)
     else:
-        say(f"         fdch serve {shlex.quote(str(out / INDEX))}")
+        say(f"         {program()} serve {shlex.quote(str(out / INDEX))}")
 
 
 def _make(
@@ -148,7 +148,7 @@ def _show(out: Path, scores: "Scores", searches: list["Results"]) -> None:
     say(f"\nreport   {out / PAGE} (open it in a browser)")
     say(f"run      {out / RUN}")
     say(f"index    {index}")
-    say(f"next     fdch search {shlex.quote(str(index))} --text 'a red car'")
+    say(f"next     {program()} search {shlex.quote(str(index))} --text 'a red car'")
 
 
 def _begin(out: Path, pairs: "PairedSet", split: "Split") -> None:

@@ -129,7 +129,7 @@ def parse_bytes(text: str) -> int:
     default="text",
 )
 @option("--log-queries", "Log queried texts and ids too.", bool)
-@option("--quiet", "Log errors only, not every request.", bool)
+@option("--quiet", "Log errors and warnings only, not every request.", bool)
 @options.device
 def command(
     indexes: tuple[str, ...],

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from scipy import sparse
 
 from fdch.codes import to_array
@@ -26,16 +27,18 @@ _LABEL_BYTES = 8 * 2**30
 def as_images(values: Any) -> Images:
     """Take the image side of pairs as a user has it.
 
-    That is paths or contents of picture files, None where there is none; pixels,
-    (n, height, width, 3) uint8; features, (n, width) numbers, dense or sparse; or
-    Images.
+    That is paths or contents of picture files, None where there is none; pictures of
+    Pillow, or pixels, (n, height, width, 3) uint8; features, (n, width) numbers, dense
+    or sparse; or Images.
 
     >>> as_images([[0.5, 1.0], [0.0, 2.0]]).values.shape
     (2, 2)
     """
     if isinstance(values, Images):
         return values
-    rows = _take_rows(values, "images")
+    rows = _list_arrays(_take_rows(values, "images"))
+    if isinstance(rows, list):
+        rows = [_take_pixels(row) for row in rows]
     if sparse.issparse(rows):
         rows = rows.toarray()
     if _are_all(rows, str, Path, type(None)):
@@ -64,7 +67,7 @@ def as_texts(values: Any) -> Texts:
     """
     if isinstance(values, Texts):
         return values
-    rows = _take_rows(values, "texts")
+    rows = _list_arrays(_take_rows(values, "texts"))
     if _are_all(rows, str, type(None)):
         return Sentences(rows)
     array = rows if sparse.issparse(rows) else _take_numbers(rows)
@@ -196,6 +199,17 @@ def _take_rows(values: Any, what: str) -> Any:
     return list(values)
 
 
+def _list_arrays(rows: Any) -> Any:
+    """Return a column of arrays, such as a frame's with features, as a list of them."""
+    is_column = isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 1
+    return list(rows) if is_column and _are_all(rows, np.ndarray, list, tuple) else rows
+
+
+def _take_pixels(row: Any) -> Any:
+    """Return a picture of Pillow as an array, anything else as it is."""
+    return np.asarray(row.convert("RGB")) if isinstance(row, Image.Image) else row
+
+
 def _take_cells(name: str, values: Any) -> NDArray[np.object_]:
     """Return a column's values as they are, None for empty cells and NaN."""
     is_series = hasattr(values, "isna")
@@ -241,7 +255,11 @@ def _describe(rows: Any, array: NDArray[Any] | None) -> str:
     if array is not None:
         return f"{array.dtype} of shape {array.shape}"
     kinds = dict.fromkeys(type(row).__name__ for row in rows)
-    return f"a list of {' and '.join(list(kinds)[:3])}" if kinds else "nothing"
+    if not kinds:
+        return "nothing"
+    shapes = {np.shape(row) for row in rows if isinstance(row, np.ndarray)}
+    differ = " of different shapes" if len(shapes) > 1 else ""
+    return f"a list of {' and '.join(list(kinds)[:3])}{differ}"
 
 
 def number_ids(ids: Any, count: int) -> NDArray[np.object_]:

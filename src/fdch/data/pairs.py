@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fdch.data.pictures.images import Images, PictureLimits, Pictures
 from fdch.data.rows import Digest, choose, shorten
 from fdch.data.texts import Texts
-from fdch.errors import DataError, LabelError, SettingError
+from fdch.errors import DataError, LabelError, SettingError, count_noun
 from fdch.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -183,8 +183,9 @@ class PairedSet:
         return len(self.ids)
 
     def __repr__(self) -> str:
-        labels = len(self.label_names)
-        return f"PairedSet('{self.name}', {len(self)} pairs, {labels} labels)"
+        pairs = count_noun(len(self), "pair")
+        labels = count_noun(len(self.label_names), "label")
+        return f"PairedSet('{self.name}', {pairs}, {labels})"
 
     def _repr_html_(self) -> str:
         cells = [
@@ -319,7 +320,8 @@ def require_pairs(*given: object) -> None:
         if not isinstance(each, PairedSet):
             raise DataError(
                 f"give a PairedSet; got {type(each).__name__}. "
-                "PairedSet.read('pairs.csv') makes one."
+                "PairedSet.read('pairs.csv') makes one, and PairedSet.from_arrays of "
+                "lists, arrays and columns of a data frame."
             )
 
 

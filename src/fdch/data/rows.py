@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, FdchError, MissingFile, MissingRow
+from fdch.errors import DataError, FdchError, MissingFile, MissingRow, count_noun
 from fdch.machine import usable_cores
 
 # of one file
@@ -33,6 +33,9 @@ class Rows(ABC):
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> Self: ...
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({count_noun(len(self), 'row')})"
 
     @abstractmethod
     def add_to(self, digest: "Digest") -> None:
@@ -60,6 +63,11 @@ def choose(rows: Any, count: int) -> NDArray[np.intp]:
     if wanted.size == 0:
         return np.empty(0, dtype=np.intp)
     if wanted.ndim != 1 or wanted.dtype.kind not in "iu":
+        if wanted.ndim == 1 and wanted.dtype.kind in "UO":
+            raise DataError(
+                f"rows are chosen by whole numbers or a mask; got '{wanted[0]}'. "
+                "np.isin(pairs.ids, ids) is the mask of ids."
+            )
         raise DataError(f"rows are chosen by whole numbers; got {wanted.dtype}.")
     low, high = int(wanted.min()), int(wanted.max())
     if low < -count or high >= count:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
+from fdch.errors import DataError, count_noun
 from fdch.evaluation.comparing.resampling import CONFIDENCE
 from fdch.evaluation.documents import (
     Ends,
@@ -80,7 +80,8 @@ class DirectionScores:
 
     def __repr__(self) -> str:
         means = f"mAP {self.map:.4f}, chance {self.chance:.4f}"
-        return f"DirectionScores({means}, {self.queries:,} queries)"
+        queries = count_noun(self.queries, "query", "queries")
+        return f"DirectionScores({means}, {queries})"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()

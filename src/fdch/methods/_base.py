@@ -294,6 +294,11 @@ def _adapt(context: Context, device: str | None, progress: bool | Progress) -> C
         context = replace(context, device=device)
     if progress is True:
         progress = show_bars()
+    if progress and not callable(progress):
+        raise SettingError(
+            "progress is True for bars, or a function that takes an Update; got "
+            f"{str(progress)[:80]!r}."
+        )
     return replace(context, progress=progress) if progress else context
 
 

@@ -137,6 +137,11 @@ class ImageNetwork:
         >>> ImageNetwork.from_module("flat", nn.Flatten, size=8, width=192).size
         8
         """
+        if isinstance(build, nn.Module):
+            raise SettingError(
+                f"build is a function that returns the module of '{name}'; got the "
+                f"module itself, {type(build).__name__}. Write lambda: module."
+            )
 
         def make(weights: Path | None, generator: torch.Generator) -> FeatureNetwork:
             if weights is not None:

@@ -339,7 +339,10 @@ class Index:
     def duplicates(
         self, radius: int = 0, progress: Progress = silent
     ) -> list[tuple[str, ...]]:
-        """Group the ids of items within so many bits of another, largest first."""
+        """Group the ids of items within so many bits of another, largest first.
+
+        At radius 0 their vectors are equal too, where the index stores some.
+        """
         return self._folder.duplicates(radius, progress)
 
     @property

@@ -2,14 +2,14 @@
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, Generic, Literal, TypedDict, TypeVar, Unpack, cast, get_args
 
 import numpy as np
 
-from fdch.errors import SettingError
+from fdch.errors import SettingError, suggestion
 from fdch.index.conditions import parse_condition, write_condition
 from fdch.index.store import Condition, is_whole, require_several
 from fdch.retrieval.composed import ComposedQuery, QueryKind
@@ -176,21 +176,21 @@ class SearchMethods(ABC, Generic[Text, Picture]):
         self, text: Text, k: int | None = DEFAULT_K, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near a text; see SearchParams for the keywords."""
-        return self.search("text", [text], SearchParams(k, **given))[0]
+        return self.search("text", [text], _read_params(k, given))[0]
 
     @show_keywords
     def by_image(
         self, image: Picture, k: int | None = DEFAULT_K, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near a picture; see SearchParams for the keywords."""
-        return self.search("image", [image], SearchParams(k, **given))[0]
+        return self.search("image", [image], _read_params(k, given))[0]
 
     @show_keywords
     def by_id(
         self, name: str, k: int | None = DEFAULT_K, **given: Unpack[SearchKeywords]
     ) -> Results:
         """Find what is near an item of the index, without the item itself."""
-        return self.search("id", [name], SearchParams(k, **given))[0]
+        return self.search("id", [name], _read_params(k, given))[0]
 
     @show_keywords
     def query(
@@ -205,7 +205,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     ) -> Results:
         """Find what fits several parts together; see ComposedQuery and SearchParams."""
         kind, value = ComposedQuery(text, image, like, unlike, avoid).simplest
-        return self.search(kind, [value], SearchParams(k, **given))[0]
+        return self.search(kind, [value], _read_params(k, given))[0]
 
     @show_keywords
     def by_texts(
@@ -216,7 +216,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     ) -> list[Results]:
         """Find for each text what is near it; see SearchParams for the keywords."""
         require_several("texts", texts)
-        return self.search("text", texts, SearchParams(k, **given))
+        return self.search("text", texts, _read_params(k, given))
 
     @show_keywords
     def by_images(
@@ -227,7 +227,7 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     ) -> list[Results]:
         """Find for each picture what is near it; see SearchParams for the keywords."""
         require_several("pictures", images)
-        return self.search("image", images, SearchParams(k, **given))
+        return self.search("image", images, _read_params(k, given))
 
     @show_keywords
     def by_ids(
@@ -238,7 +238,18 @@ class SearchMethods(ABC, Generic[Text, Picture]):
     ) -> list[Results]:
         """Find for each item of the index what is near it, without itself."""
         require_several("ids", names)
-        return self.search("id", names, SearchParams(k, **given))
+        return self.search("id", names, _read_params(k, given))
+
+
+def _read_params(k: int | None, given: Mapping[str, Any]) -> SearchParams:
+    known = ("k", *SearchKeywords.__annotations__)
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        hint = suggestion(unknown[0], known) or "."
+        raise SettingError(
+            f"a search has no argument '{unknown[0]}'{hint} It has {', '.join(known)}."
+        )
+    return SearchParams(k, **given)
 
 
 def is_column(sort: object) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from scipy import sparse
 
 from fdch.codes import Codes, binarize
@@ -27,7 +28,7 @@ from fdch.training.context import PLAIN, Context
 
 Encoder = HashMethod | ExportedModel
 Text = str | NDArray[Any]
-Picture = str | Path | bytes | NDArray[Any]
+Picture = str | Path | bytes | Image.Image | NDArray[Any]
 MAX_READ = 20  # unknown words of a query that others are looked up for
 _SHOWN = 100
 
@@ -128,10 +129,12 @@ def _split_by_kind(pictures: Sequence[Picture]) -> Iterator[Images]:
 def _kind(picture: Picture) -> object:
     if isinstance(picture, np.ndarray):
         return picture.shape
+    if isinstance(picture, Image.Image):
+        return picture.size
     if not isinstance(picture, str | Path | bytes):
         raise DataError(
-            "search with a picture's path, its file's content or its pixels as an "
-            f"array; got {type(picture).__name__}."
+            "search with a picture's path, its file's content, a picture of Pillow or "
+            f"its pixels as an array; got {type(picture).__name__}."
         )
     return bytes if isinstance(picture, bytes) else Path
 

@@ -1,16 +1,20 @@
 """What a search returns: the items found for one query, nearest first."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from fdch.data.words import fold_accents, place_words
+from fdch.errors import FdchError, count_noun
 from fdch.index.storage.catalogue.word_table import stem_word
 from fdch.index.store import Cell, Facets, Item
 
 MAX_CHARACTERS = 20_000  # of a text that are looked at
 MAX_MARKS = 100
+MAX_DRAWN, SIDE_DRAWN = 50, 96  # pictures in a notebook, and their pixels
 _SHOWN = 60
 
 
@@ -125,7 +129,7 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         given = (self.query.get(kind) for kind in ("text", "id", "image"))
         query = next((f" for {each[:_SHOWN]!r}" for each in given if each), "")
-        return f"<{len(self)} results{query}>"
+        return f"<{count_noun(len(self), 'result')}{query}>"
 
     def __str__(self) -> str:
         lines = [
@@ -135,12 +139,17 @@ class Results(Sequence[Result]):
         return "\n".join(lines) or "nothing was found"
 
     def _repr_html_(self) -> str:
-        """Show a table in a notebook."""
+        """Show a table in a notebook, with the pictures that are files here."""
+        pictures = [_draw(each) for each in self.results[:MAX_DRAWN]]
         header = ("bits", "probable", "id", "text", "labels")
-        cells = (
+        cells = [
             "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
             for tag, row in (("th", header), *(("td", row) for row in self._table()))
-        )
+        ]
+        if any(pictures):
+            more = [""] * (len(self.results) - len(pictures))
+            drawn = ["<th></th>", *(f"<td>{each}</td>" for each in [*pictures, *more])]
+            cells = [first + row for first, row in zip(drawn, cells, strict=True)]
         table = "".join(f"<tr>{row}</tr>" for row in cells)
         return f"<p>{escape(repr(self))}</p><table>{table}</table>"
 
@@ -153,7 +162,10 @@ class Results(Sequence[Result]):
             yield bits, probable, each.id, text[:_SHOWN], labels
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document of `fdch search --json`."""
+        """Return the document of `fdch search --json`.
+
+        `pandas.DataFrame(results.to_json()["results"])` is a frame of the results.
+        """
         return {
             "query": dict(self.query),
             "results": [result.to_json() for result in self.results],
@@ -184,3 +196,18 @@ def mark_words(text: str | None, words: Mapping[str, str]) -> tuple[Match, ...]:
             done = end
             found.append(Match(known, first, end))
     return tuple(found[:MAX_MARKS])
+
+
+def _draw(result: Result) -> str:
+    """Return markup of a result's picture, nothing where it is no file to be read."""
+    from fdch.data.pictures.decoding import shrink
+    from fdch.data.pictures.images import PictureFiles
+
+    if not result.image or not Path(result.image).is_file():
+        return ""
+    try:
+        content = PictureFiles([Path(result.image)]).content(0)
+        drawn = b64encode(shrink(content, SIDE_DRAWN)).decode()
+    except FdchError:
+        return ""
+    return f'<img alt="" src="data:image/jpeg;base64,{drawn}">'

@@ -191,6 +191,29 @@ def real_outputs(
     return {side: np.concatenate(parts) for side, parts in found.items()}
 
 
+class _PartsAsOne:
+    """Reports work on the pictures of one part after the other as one task."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total = progress, total
+        self._before = self._part = 0
+        self._last = -1
+
+    def begin(self, part: int) -> None:
+        """Begin a part of so many pictures."""
+        self._before += self._part
+        self._part = part
+
+    def __call__(self, update: Update) -> None:
+        if update.unit != "picture":
+            self._progress(update)
+            return
+        done = self._before + self._part * update.done // max(update.total, 1)
+        if done > self._last:
+            self._last = done
+            self._progress(replace(update, done=done, total=self._total))
+
+
 def _parts(
     method: HashMethod, pairs: PairedSet, context: Context
 ) -> Iterator[tuple[PairedSet, NDArray[Any], csr_array]]:
@@ -202,9 +225,12 @@ def _parts(
     inputs = method.inputs
     size = PICTURES_AT_A_TIME if inputs.finetune else ROWS_AT_A_TIME
     step = size if method.ordering is None else PICTURES_AT_A_TIME
+    progress = _PartsAsOne(context.progress, int(pairs.images.present.sum()))
+    context = replace(context, progress=progress)
     for start in range(0, len(pairs), size) or [0]:
         rows = pairs[start : start + size]
         shown, read = rows.images.present, rows.texts.present
+        progress.begin(int(shown.sum()))
         images = inputs.images(rows.images[shown], context)
         texts = inputs.texts(rows.texts[read])
         for first in range(0, len(rows), step) or [0]:

@@ -14,6 +14,7 @@ from fdch.data.pairs import Broken, PairedSet
 from fdch.data.pictures.images import ImageFeatures, Pictures
 from fdch.data.readers.columns import AS_NAMED, Layout
 from fdch.data.readers.sources import locate, read
+from fdch.data.readers.tables.picture_folder import TABLE_NOTE
 from fdch.data.splits import Parts, Split
 from fdch.data.static_words import load_embeddings
 from fdch.errors import (
@@ -234,10 +235,15 @@ def require_sides(pairs: PairedSet, needs_labels: bool = True) -> None:
             advice += ", or take a method that learns without labels ('fdch methods')"
         needed = "image, text and labels" if needs_labels else "image and text"
         hint = suggestion(absent[0], pairs.columns) or f"; {advice}."
+        tables = [
+            note[0].upper() + note[1:]
+            for note in pairs.notes
+            if note.startswith(TABLE_NOTE)
+        ]
         raise kind(
             f"none of the {len(pairs):,} pairs of '{pairs.name}' has a value for "
             f"{' or '.join(map(repr, absent))}; training needs pairs with "
-            f"{needed}{hint}"
+            f"{needed}{hint}{''.join(f' {note}' for note in tables)}"
         )
 
 

@@ -247,7 +247,10 @@ class Service:
             is_there = await self.current.is_there()
             if is_there != self.is_ready:
                 self.is_ready = is_there
-                _log.error("the index is back" if is_there else lost_index().message)
+                if is_there:
+                    _log.warning("the index is back")
+                else:
+                    _log.error(lost_index().message)
 
     async def reload(self) -> bool:
         """Read the tokens and open the index again where they have changed."""

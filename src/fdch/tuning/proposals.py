@@ -67,7 +67,8 @@ def find_space(method: HashMethod, fixed: Collection[str]) -> dict[str, Range | 
         if declared:
             reason = f"all that could be searched is fixed ({', '.join(declared)})"
         raise SettingError(
-            f"there is nothing to tune in {method.name}: {reason}. Train it as it is."
+            f"there is nothing to tune in {method.name}: {reason}. Train it "
+            "as it is, or declare more (CONTRIBUTING.md)."
         )
     return found
 

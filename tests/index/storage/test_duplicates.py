@@ -74,3 +74,12 @@ def test_removed_items_join_nothing(tmp_path):
 def test_an_empty_index_has_no_duplicates(tmp_path):
     with CodeFolder.create(tmp_path / "index", 8, "model") as folder:
         assert folder.duplicates(1) == []
+
+
+def test_equal_codes_with_different_vectors_are_no_duplicates(tmp_path):
+    with CodeFolder.create(tmp_path / "i", 8, "model", vector_bytes=2) as folder:
+        codes = Codes(np.array([[1], [1], [1], [1], [3], [3]], np.uint8), 8)
+        vectors = np.array([[1, 2], [1, 3], [1, 2], [1, 3], [1, 2], [4, 4]], np.int8)
+        folder.add([Item(name) for name in "abcdef"], codes, vectors)
+        assert folder.duplicates(0) == [("a", "c"), ("b", "d")]
+        assert folder.duplicates(1) == [("a", "b", "c", "d", "e", "f")]

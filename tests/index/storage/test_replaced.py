@@ -77,3 +77,14 @@ def test_a_folder_that_was_moved_away_is_read_on(live):
         reader.search(CODES[[7]], 1)
         os.rename(live, live.with_name("elsewhere"))
         assert reader.search(CODES[[7]], 1)[0].ids == ("id 7",)
+
+
+def test_a_replaced_writer_closes_in_silence_and_its_commits_stay(
+    live, following, caplog
+):
+    with CodeFolder.open(live, writable=True) as writer:
+        writer.add([Item("before")], CODES[[1]])
+        replaced(live, following)
+    assert not caplog.messages
+    with CodeFolder.open(live.with_name("old")) as old:
+        assert len(old) == 51 and old.items(["before"]) != [None]

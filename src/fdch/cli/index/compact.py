@@ -33,9 +33,12 @@ def command(index: str, as_json: bool) -> None:
         "bytes_before": before["bytes"],
         "bytes": after["bytes"],
     }
+    grown = ""
+    if document["bytes"] > document["bytes_before"]:
+        grown = "; the groups that searches skip take more than was reclaimed"
     report(
         document,
         as_json,
         f"{index}: {count(document['items'], 'item')}, {after['bytes']:,} bytes",
-        f"before it was {before['bytes']:,} bytes",
+        f"before it was {before['bytes']:,} bytes{grown}",
     )

@@ -2,13 +2,16 @@
 
 import json
 import os
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fdch.errors import RunError
+from fdch.errors import RunError, count_noun
 
 if TYPE_CHECKING:
     from fdch.data.pairs import PairedSet, Skipped
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 NAMED = 10
 Each = TypeVar("Each")
+count = count_noun
 
 
 def plain(text: str, most: int | None = None, lines: bool = False) -> str:
@@ -67,13 +71,11 @@ def lay_out(
     return Table(tuple(header), tuple(map(tuple, rows)), tuple(notes)).text()
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Write "1 pair" or "2,000 pairs".
-
-    >>> count(2000, "query", "queries")
-    '2,000 queries'
-    """
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+def program() -> str:
+    """Return how to call fdch again: by its path where no folder of PATH has it."""
+    own = sys.argv[0]
+    is_known = Path(own).name != "fdch" or shutil.which("fdch") is not None
+    return "fdch" if is_known else shlex.quote(own)
 
 
 def show_some(

@@ -1,21 +1,17 @@
 """Progress of long work: a bar on a terminal, plain lines when piped."""
 
-import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from fdch.progress import Update
+from fdch.progress import Update, figures
 
 if TYPE_CHECKING:
     from fdch.training.context import Context
 
 BETWEEN_LINES = 5.0  # seconds
-SIDES = ("image ", "text ")
-OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
-SHORT = {"mean": "|output|", "imbalance": "imbalance"}
 
 
 @contextmanager
@@ -133,24 +129,6 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def figures(values: Mapping[str, float]) -> str:
-    """Write figures in little room; those of both sides share a name.
-
-    Early signs of failing codes come first: a narrow terminal cuts the line.
-
-    >>> figures({"image balance": 0.25, "text balance": 0.5, "mean |F|": 0.75})
-    '|output| 0.75, balance 0.25/0.5'
-    """
-    shared: dict[str, list[str]] = {"|output|": [], "imbalance": []}
-    for name, value in values.items():
-        short = OF_OUTPUTS.sub(lambda found: SHORT[found[1]], name)
-        side = next((side for side in SIDES if short.startswith(side)), "")
-        shared.setdefault(short.removeprefix(side), []).append(f"{value:.3g}")
-    return ", ".join(
-        f"{name} {'/'.join(shown)}" for name, shown in shared.items() if shown
-    )
 
 
 def _several(unit: str) -> str:

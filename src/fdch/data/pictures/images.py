@@ -75,6 +75,12 @@ class Pictures(Images):
         """Decode one row to RGB, shape (size, size, 3), into `out` where given."""
         return decode(self.content(row), size, self.limits, self.name(row), out)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        raise DataError(
+            "pictures become an array one at a time and at a size: decode(0, 224) "
+            "gives row 0 as 224 rows of 224 pixels."
+        )
+
     def digest(self, row: int) -> bytes:
         """Hash one row's content, 16 bytes: equal pictures, equal digests."""
         content = self.content(row)

@@ -30,6 +30,12 @@ NEAR = {
         *("categorie", "etiquettes", "categoria", "categorias", "etiquetas"),
     ),
 }
+# never read as ids unasked: another table's would have to be unique, too
+_NEAR_IDS = (
+    *("sku", "product_id", "item_id", "image_id", "article_id", "article", "asin"),
+    *("ean", "gtin", "uuid", "uid", "key", "code", "number"),
+    *("artikelnummer", "artikel", "nummer", "reference", "referencia", "codigo"),
+)
 
 
 @dataclass(frozen=True)
@@ -154,7 +160,11 @@ def assign_columns(
     if "image" not in found and "text" not in found:
         raise _lacks_sides(columns)
     if "id" not in found:
-        notes.append("there is no column 'id'; rows are named by their numbers.")
+        likely = find(*_NEAR_IDS) or "NAME"
+        notes.append(
+            "there is no column 'id'; rows are named by their numbers. To name them by "
+            f"a column, add --columns id={likely}."
+        )
     if "labels" not in found:
         notes.append("there is no column 'labels'.")
     return Assignment(found, notes)

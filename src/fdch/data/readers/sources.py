@@ -40,6 +40,11 @@ def read(
 ) -> PairedSet:
     """Read a manifest, a feature file or a known data set, by its name."""
     require_broken(broken)
+    if not isinstance(source, str | Path):
+        raise DataError(
+            f"give the name of data, such as 'pairs.csv'; got {type(source).__name__}. "
+            "PairedSet.from_arrays takes lists, arrays and columns of a data frame."
+        )
     pairs = _read_all(source, broken, limits, layout)
     return pairs if layout.limit is None else _draw(pairs, layout.limit)
 

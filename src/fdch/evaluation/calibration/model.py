@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdch.codes import binarize, hamming_distances, weighted_distances
-from fdch.errors import DataError
+from fdch.errors import DataError, count_noun
 from fdch.evaluation.documents import Positive, from_plain, to_plain
 
 Values = NDArray[np.float64]
@@ -106,6 +106,13 @@ class Calibration:
     trained: int  # pairs that the codes were trained on
     # by what the query's code and what the item's was made of, and the score's name
     models: Mapping[str, Mapping[str, Mapping[str, Model]]]
+
+    def __repr__(self) -> str:
+        bits, pairs = (
+            count_noun(self.bits, "bit"),
+            count_noun(self.pairs, "held-out pair"),
+        )
+        return f"Calibration({bits}, {pairs})"
 
     def __post_init__(self) -> None:
         kinds = {

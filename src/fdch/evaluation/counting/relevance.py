@@ -52,8 +52,10 @@ def label_words(labels: ArrayLike) -> NDArray[np.uint64]:
     """
     matrix = np.asarray(labels)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
+        hint = " np.eye(classes)[numbers] makes them of class numbers."
         raise LabelError(
             f"labels must be (items, classes) of 0 and 1; got shape {matrix.shape}."
+            f"{hint if matrix.ndim == 1 else ''}"
         )
     items, classes = matrix.shape
     packed = np.zeros((items, -(-classes // 64) * 8), dtype=np.uint8)

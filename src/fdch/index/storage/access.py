@@ -148,7 +148,8 @@ class Access:
         if os.getpid() != self._process:
             return  # a forked child leaves it to the parent
         with self._writing:
-            if self.lock:
+            # a folder moved away keeps its commits in its write-ahead log
+            if self.lock and not self.catalogue.is_replaced():
                 self.checkpoint()
             self.catalogue.close()
             self._snapshot = None  # and with it the maps of files

@@ -1,5 +1,7 @@
 """Groups of items whose codes lie near each other, in one pass over the codes."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
@@ -22,23 +24,34 @@ def near_groups(
 ) -> list[NDArray[np.int64]]:
     """Join items no farther apart than the radius, and whatever these are joined to.
 
-    Equal codes are joined first, and only one of each is searched with.
+    Equal codes are joined first, and only one of each is searched with. At radius 0
+    the vectors of an index count too: codes that say what labels say are equal for
+    thousands of items.
 
     Returns:
         Numbers of the items of each group of two or more, rising; the largest
         groups first, then by their first item.
     """
     numbers = snapshot.living()
-    codes = snapshot.codes(snapshot.positions(numbers))
+    positions = snapshot.positions(numbers)
+    codes = snapshot.codes(positions)
     different, owners = _distinct(codes)
     roots = np.arange(len(different))
     if radius > 0:
         roots = _join(different, radius, progress)
     roots = roots[owners]
+    if radius == 0 and (vectors := snapshot.vectors(positions)) is not None:
+        rows = np.column_stack([roots, _number_rows(vectors)])
+        roots = _number_rows(rows)
     order = np.argsort(roots, kind="stable")
     ends = np.flatnonzero(np.diff(roots[order])) + 1
     groups = [group for group in np.split(numbers[order], ends) if len(group) > 1]
     return sorted(groups, key=lambda group: (-len(group), int(group[0])))
+
+
+def _number_rows(rows: NDArray[Any]) -> NDArray[np.intp]:
+    """Return a number for each row, the same for equal ones."""
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _distinct(codes: Codes) -> tuple[Codes, NDArray[np.intp]]:

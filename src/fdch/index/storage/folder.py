@@ -291,6 +291,7 @@ class CodeFolder(CodeStore):
     ) -> list[tuple[str, ...]]:
         """Group items whose codes are no farther apart than the radius.
 
+        At radius 0 their vectors are equal too, where the index stores some.
         Groups have two ids or more, in order of insertion; the largest come first.
         """
         if radius < 0:

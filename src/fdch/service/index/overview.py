@@ -113,7 +113,7 @@ def _groups(
     labels, colours = colour_items(items)
     return {
         "groups": [
-            _group(store, ids, np.flatnonzero(owners == group), centre)
+            _group(store, ids, codes, np.flatnonzero(owners == group), centre)
             for group, centre in enumerate(centres)
         ],
         "points": [
@@ -153,23 +153,41 @@ def _name(id: str, item: Item | None) -> str:
 
 
 def _group(
-    store: CodeStore, ids: Sequence[str], members: NDArray[np.int64], centre: int
+    store: CodeStore,
+    ids: Sequence[str],
+    codes: Codes,
+    members: NDArray[np.int64],
+    centre: int,
 ) -> dict[str, Any]:
-    """Return the size of a group, its middle item, and the labels that mark it."""
-    looked_at = store.items([ids[row] for row in members[: LABELLED // GROUPS]])
+    """Return the size of a group, the labels that mark it, and an item to show.
+
+    The item has the most of these labels; of several, it is the one nearest to their
+    middle.
+    """
+    rows = [centre, *members[: LABELLED // GROUPS]]
+    items = store.items([ids[row] for row in rows])
+    looked_at = items[1:]
     counts = Counter(label for item in looked_at if item for label in item.labels)
     labels = [
         label
         for label, count in counts.most_common(LABELS_SHOWN)
         if count >= _COMMON * len(looked_at)
     ]
-    (middle,) = store.items([ids[centre]])
+    marks = [{*labels}.intersection(item.labels if item else ()) for item in items]
+    ranks = [(len(own), labels[:1] != [] and labels[0] in own) for own in marks]
+    alike = [place for place, rank in enumerate(ranks) if rank == max(ranks)]
+    signs = codes[[rows[place] for place in alike]].signs()
+    # near the middle of those alike: an item with a wrong label is not
+    best = alike[int(np.argmax(signs @ signs.mean(axis=0)))]
+    shown = items[best]
+    own = [label for label in labels if shown and label in shown.labels]
     return {
         "size": len(members),
-        "id": ids[centre],
+        "id": ids[rows[best]],
         "labels": labels,
-        "text": middle.text[:TEXT_SHOWN] if middle and middle.text else None,
-        "has_picture": middle is not None and middle.image is not None,
+        "own_labels": own or list(shown.labels[:LABELS_SHOWN] if shown else ()),
+        "text": shown.text[:TEXT_SHOWN] if shown and shown.text else None,
+        "has_picture": shown is not None and shown.image is not None,
     }
 
 

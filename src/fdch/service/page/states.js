@@ -116,7 +116,7 @@ export function start(index, examples, actions) {
 }
 
 function example(group, actions) {
-  const name = group.labels.map(words.value).join(", ") || group.id;
+  const name = group.own_labels.map(words.value).join(", ") || group.id;
   return build("li", {}, build("a", {
     href: actions.likeAddress(group.id),
     onclick: (event) => {

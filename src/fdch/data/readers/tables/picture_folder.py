@@ -9,6 +9,14 @@ from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.readers.columns import KNOWN, Layout
 from fdch.data.readers.tables.table import CELL_BYTES, Row, Table
 
+TABLE_NOTE = "the folder contains "
+_TABLES = {".csv", ".tsv", ".xlsx", ".jsonl", ".parquet"}
+_ONE = {
+    "files that are not pictures": "file that is not a picture",
+    "folders that cannot be read": "folder that cannot be read",
+    "linked folders": "linked folder",
+}
+
 
 def open_folder(folder: Path, layout: Layout) -> Table:
     """Read the pictures in a folder and below it, in the order of their names.
@@ -16,8 +24,24 @@ def open_folder(folder: Path, layout: Layout) -> Table:
     An id is the path from the folder. Hidden files and linked folders are left out,
     with a note of how many they are.
     """
-    notes: list[str] = []
+    notes = [
+        f"{TABLE_NOTE}'{table.name}': to read that table, write '{table}' in place of "
+        f"'{folder}'."
+        for table in _list_tables(folder)[:1]
+    ]
     return Table(KNOWN, _rows(folder.absolute(), notes), notes)
+
+
+def _list_tables(folder: Path) -> list[Path]:
+    """Return the tables in a folder, which it may be named for by mistake."""
+    try:
+        return sorted(
+            path
+            for path in folder.iterdir()
+            if path.suffix.lower() in _TABLES and not path.name.startswith(".")
+        )
+    except OSError:
+        return []
 
 
 def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
@@ -47,7 +71,11 @@ def _rows(folder: Path, notes: list[str]) -> Iterator[Row]:
             text, trouble = _read_text(path.with_suffix(".txt"))
             texts_found += text is not None
             yield Row(f"picture {number}", cells | {"text": text}, trouble)
-    counts = [f"{many:,} {what}" for what, many in left_out.items() if many]
+    counts = [
+        f"{many:,} {_ONE.get(what, what) if many == 1 else what}"
+        for what, many in left_out.items()
+        if many
+    ]
     if counts:
         notes.append(f"left out: {', '.join(counts)}.")
     if number and not texts_found:
