@@ -82,7 +82,6 @@ class Service:
             limits=self.limits,
             pictures=pictures,
             open_encoder=open_encoder,
-            count_thumbnail=self._count_thumbnail,
         )
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
@@ -280,6 +279,3 @@ class Service:
             return float(len(self.index))
         except FdchError:
             return float("nan")
-
-    def _count_thumbnail(self, is_known: bool) -> None:
-        self.metrics.thumbnails.labels("hit" if is_known else "miss").inc()

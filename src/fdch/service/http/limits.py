@@ -47,7 +47,6 @@ class ServiceLimits:
     address_connections: int = 128  # and requests at a time, of one address
     head_bytes: int = 16 * 2**10
     rate: int | None = None  # requests a minute from one token or address
-    thumbnail_bytes: int = 64 * 2**20
     upload_quota: int | None = None  # bytes of all uploaded pictures of an index
     stop_seconds: int = 30  # for requests to finish
 
