@@ -84,14 +84,10 @@ class ExportedModel:
     Args:
         manifest: The content of export.json.
         graphs: The content of each side's file.
-        threads: That share the work on pictures; none for one a core.
     """
 
     def __init__(
-        self,
-        manifest: Mapping[str, Any],
-        graphs: Mapping[str, bytes],
-        threads: int | None = None,
+        self, manifest: Mapping[str, Any], graphs: Mapping[str, bytes]
     ) -> None:
         self.method = str(manifest["method"])[:MAX_NAME]
         self.fingerprint = str(manifest["model"])[:MAX_NAME]
@@ -105,7 +101,7 @@ class ExportedModel:
             vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
             text_width=width,
         )
-        cores = threads or usable_cores()
+        cores = usable_cores()
         # a text is a few microseconds of work: threads would only wait
         wanted = {"image": cores, "text": 1, "pair": cores}
         self._sessions = {
@@ -118,7 +114,7 @@ class ExportedModel:
         return tuple(self._sessions)
 
     @classmethod
-    def open(cls, folder: str | Path, *, threads: int | None = None) -> "ExportedModel":
+    def open(cls, folder: str | Path) -> "ExportedModel":
         """Open an export under checks: version, names, checksums."""
         folder = Path(folder)
         if not (folder / MANIFEST).is_file():
@@ -133,7 +129,7 @@ class ExportedModel:
                 side: _read_graph(folder, side, about)
                 for side, about in facts["sides"].items()
             }
-            return cls(facts, graphs, threads)
+            return cls(facts, graphs)
         except DataError:  # of the packaged embeddings, not of the export
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
