@@ -1,6 +1,5 @@
 """Progress of long work: a bar on a terminal, plain lines when piped."""
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,9 +12,6 @@ if TYPE_CHECKING:
     from fdch.training.context import Context
 
 BETWEEN_LINES = 5.0  # seconds
-SIDES = ("image ", "text ")
-OF_OUTPUTS = re.compile(r"^(mean|imbalance) \|?[A-Z]\|?$")
-SHORT = {"mean": "|output|", "imbalance": "imbalance"}
 
 
 @contextmanager
@@ -138,19 +134,14 @@ def duration(seconds: float) -> str:
 def figures(values: Mapping[str, float]) -> str:
     """Write figures in little room; those of both sides share a name.
 
-    Early signs of failing codes come first: a narrow terminal cuts the line.
-
     >>> figures({"image balance": 0.25, "text balance": 0.5, "mean |F|": 0.75})
-    '|output| 0.75, balance 0.25/0.5'
+    'balance 0.25/0.5, mean |F| 0.75'
     """
-    shared: dict[str, list[str]] = {"|output|": [], "imbalance": []}
+    shared: dict[str, list[str]] = {}
     for name, value in values.items():
-        short = OF_OUTPUTS.sub(lambda found: SHORT[found[1]], name)
-        side = next((side for side in SIDES if short.startswith(side)), "")
-        shared.setdefault(short.removeprefix(side), []).append(f"{value:.3g}")
-    return ", ".join(
-        f"{name} {'/'.join(shown)}" for name, shown in shared.items() if shown
-    )
+        short = name.removeprefix("image ").removeprefix("text ")
+        shared.setdefault(short, []).append(f"{value:.3g}")
+    return ", ".join(f"{name} {'/'.join(shown)}" for name, shown in shared.items())
 
 
 def _several(unit: str) -> str:
