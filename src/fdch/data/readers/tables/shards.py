@@ -118,7 +118,8 @@ def list_members(path: Path) -> Iterator[ShardFile]:
     size = path.stat().st_size
     with tarfile.open(path, "r:") as archive:
         while (member := archive.next()) is not None:
-            archive.members.clear()  # a shard may have millions of files
+            # a shard may have millions of files
+            archive.members.clear()  # type: ignore[attr-defined]
             end = member.offset_data + member.size
             if member.size < 0 or end > size:
                 raise ValueError(
