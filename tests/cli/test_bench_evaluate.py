@@ -1,7 +1,6 @@
-"""The benchmark's table and document."""
+"""The benchmark's lines and document."""
 
 import json
-import re
 
 import pytest
 
@@ -10,12 +9,13 @@ pytestmark = pytest.mark.integration
 SMALL = ("--queries", 20, "--database", 300, "--bits", 16, "--repeats", 1)
 
 
-def test_the_table_has_times_ratio_and_agreement(fdch):
+def test_lines_have_times_ratio_and_agreement(fdch):
     lines = fdch("bench", "evaluate", *SMALL).stdout.splitlines()
-    shown = dict(re.split("  +", line) for line in lines)
-    assert shown["queries"] == "20"
-    assert {"ours seconds", "loop seconds", "ratio"} <= shown.keys()
-    assert shown["agreement, stable agrees"] == "yes"
+    assert "queries 20" in lines
+    for name in ("ours seconds", "loop seconds", "ratio"):
+        assert any(line.startswith(name) for line in lines)
+    assert lines[-1].startswith("agreement: ")
+    assert lines[-1].endswith("stable agrees yes")
 
 
 def test_json_is_the_benchmarks_document(fdch):

@@ -9,7 +9,7 @@ SMALL = ["--pairs", "150,300", "--image-width", "24", "--words", "40", "--bits",
 def test_costs_are_listed_and_drawn(fdch, tmp_path):
     result = fdch("bench", "scale", *SMALL, "--plot", tmp_path / "costs.svg")
     assert result.exit_code == 0, result.stderr
-    assert "epoch seconds stage 1" in result.stdout
+    assert "epoch seconds: stage 1 " in result.stdout
     assert "<svg" in (tmp_path / "costs.svg").read_text()
 
 

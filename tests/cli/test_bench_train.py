@@ -10,15 +10,20 @@ SMALL = (
     *("--pairs", 150, "--image-width", 40, "--words", 30, "--bits", 8),
     *("--epochs", 2, "--device", "cpu"),
 )
+NAMES = ("stages:", "peer:")
 
 
-def test_a_table_shows_both_stages_and_the_plain_loop(fdch):
+def test_lines_show_both_stages_and_the_plain_loop(fdch):
     result = fdch("bench", "train", *SMALL, "--repeats", 1)
     assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
-    assert lines[-3].split()[-5:] == ["times", "the", "floor", "busy", "share"]
-    for name in ("stage 1", "stage 2", "peer, stage 1", "peer, stage 2", "peer, ratio"):
-        assert any(line.startswith(name) for line in lines)
+    own, peer = (next(i for i, x in enumerate(lines) if x.startswith(n)) for n in NAMES)
+    assert own < peer
+    for part in (lines[own:peer], lines[peer:]):
+        for name in ("stage 1", "stage 2"):
+            assert any(line.startswith(f"  {name}: ") for line in part)
+    assert "times the floor" in lines[own + 1] and "busy share" in lines[own + 1]
+    assert "ratio" in lines[peer]
 
 
 def test_a_document_holds_all_turns(fdch):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fdch.data.static_words import is_installed
 from fdch.data.texts import Sentences, Vocabulary
-from fdch.data.word_forms import WordForms
+from fdch.data.word_forms import WordForms, hint_words
 from fdch.data.words import cut_words, fold_accents, fold_case, place_words
 from fdch.retrieval.queries import read_query
 
@@ -279,5 +279,5 @@ def test_a_long_query_of_unknown_words_stays_cheap():
 
 def test_suggestions_resemble_what_was_typed():
     words = Vocabulary(("beach", "kitchen", "红色", "mountain"))
-    assert words.hint("kichen") == "Near ones are: kitchen."
-    assert words.hint("zzz").startswith("Some that it knows are")
+    assert hint_words(words, "kichen") == "Near ones are: kitchen."
+    assert hint_words(words, "zzz").startswith("Some that it knows are")

@@ -16,7 +16,7 @@ from fdch.errors import UnknownWords
 from fdch.methods.dcmh import DCMH
 from fdch.methods.fdch_plus import FDCHPlus
 from fdch.runs.run import save_run
-from fdch.service.index.answering import NoKnownWord, Query, answer_queries
+from fdch.service.index.answering import Query, answer_queries
 
 pytest.importorskip("tokenizers")
 
@@ -121,7 +121,7 @@ def test_the_service_answers_unknown_words(index):
     known, unknown, empty = answer_queries(Searcher(index), queries)
     assert known == index.method.encode_texts(Sentences(["dog"]))
     assert unknown == index.method.encode_texts(Sentences(["animal"]))
-    assert isinstance(empty, NoKnownWord)
+    assert isinstance(empty, UnknownWords)
 
 
 def test_the_command_searches_for_unknown_words(index):

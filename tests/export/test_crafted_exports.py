@@ -95,17 +95,17 @@ def test_pictures_beyond_memory_are_refused(copy):
         ExportedModel.open(copy)
 
 
-def test_graphs_of_another_side_or_length_are_refused(copy):
-    text, image = ((copy / f"{side}.onnx").read_bytes() for side in ("text", "image"))
-    for side, content in (("image", text), ("text", image), ("pair", image)):
-        put_graph(copy, side, content)
-        with pytest.raises(DamagedRun, match=rf"{side}\.onnx takes or gives something"):
-            ExportedModel.open(copy)
-        put_graph(copy, "text", text)
-        put_graph(copy, "image", image)
+@pytest.mark.parametrize("side", ["image", "text"])
+def test_graphs_of_another_side_or_length_cannot_be_run(copy, side):
+    own, other = ("text", "image") if side == "text" else ("image", "text")
+    before = (copy / f"{own}.onnx").read_bytes()
+    put_graph(copy, own, (copy / f"{other}.onnx").read_bytes())
+    with pytest.raises(DamagedRun, match=rf"{side}\.onnx cannot be run"):
+        use(copy)
+    put_graph(copy, own, before)
     write_manifest(copy, read_manifest(copy) | {"bits": 5})
-    with pytest.raises(DamagedRun, match=r"\.onnx takes or gives something else"):
-        ExportedModel.open(copy)
+    with pytest.raises(DamagedRun, match=r"\.onnx cannot be run: it gives outputs"):
+        use(copy)
 
 
 @pytest.mark.parametrize("fails", [False, True])

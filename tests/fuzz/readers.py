@@ -429,12 +429,13 @@ def read_condition(content: bytes) -> None:
 def read_words(content: bytes) -> None:
     """Cut a query into words and look them up."""
     from fdch.data.texts import Sentences, Vocabulary
+    from fdch.data.word_forms import hint_words
 
     text = content.decode("utf-8", "surrogatepass" if len(content) % 2 else "replace")
     known = Vocabulary.fit(Sentences(["a red dog", "a dog", "猫狗 猫狗"]))
     known.number_words(text)
     known.unknown(text)
-    known.hint(text)
+    hint_words(known, text)
     known.vectors(Sentences([text]))
 
 

@@ -274,10 +274,11 @@ def test_what_a_client_has_is_not_sent_again(served, scenes):
 
 def test_thumbnails_are_made_once(served, scenes):
     address = f"{served.url}/v1/items/{scenes.pairs.ids[11]}/thumbnail?size=77"
-    hits = served.service.metrics.thumbnails.labels("hit")
-    before = hits._value.get()
+    kept = served.service.current.pictures.shrink.cache_info
+    before = kept()
     assert httpx.get(address).content == httpx.get(address).content
-    assert hits._value.get() == before + 1
+    assert kept().hits == before.hits + 1
+    assert kept().misses == before.misses + 1
 
 
 def test_the_index_is_described(client, scenes):

@@ -196,19 +196,19 @@ def test_too_much_uploaded_at_a_time_is_refused(own_index):
 
         first = begin(it, declared=3000, body=b" " * 2500, token=READ)
         stack.enter_context(first)
-        wait_until(lambda: held._held.total() == 2500)
+        wait_until(lambda: held._held.total == 2500)
         # one client has its share, another has room
         assert (search(READ), search(WRITE)) == (503, 415)
         second = begin(it, declared=3000, body=b" " * 2600, token=WRITE)
         stack.enter_context(second)
-        wait_until(lambda: held._held.total() == 5100)
+        wait_until(lambda: held._held.total == 5100)
         assert search(None) == 401
         first.close()
-        wait_until(lambda: held._held.total() == 2600)
+        wait_until(lambda: held._held.total == 2600)
         assert search(READ) == 415
         second.close()
-        wait_until(lambda: held._held.total() == 0)
-        assert not held._held
+        wait_until(lambda: held._held.total == 0)
+        assert not held._held._held
 
 
 def test_only_forms_may_be_as_long_as_pictures(served):

@@ -111,6 +111,7 @@ def _keep_known(
 
 def _explain(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
     from fdch.data.texts import Sentences
+    from fdch.data.word_forms import hint_words
 
     name, vocabulary = pairs.ids[row], method.inputs.vocabulary
     advice = "Change the text, or leave such rows out with --broken skip."
@@ -119,7 +120,7 @@ def _explain(method: "HashMethod", pairs: "PairedSet", row: int) -> str:
     text = pairs.texts.values[row]
     return (
         f"the text of '{name}' has no word that the run knows: '{plain(text, 100)}'. "
-        f"{vocabulary.hint(text)} {advice}"
+        f"{hint_words(vocabulary, text)} {advice}"
     )
 
 

@@ -1,6 +1,5 @@
 """Texts row by row, and the vocabulary that makes vectors of words."""
 
-import difflib
 from collections import Counter
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,6 @@ from fdch.data.rows import Digest, Rows, choose, find_present, objects
 from fdch.data.words import cut_words, fold_case, leave_unknown
 
 MAX_WORDS = 10_000
-# a hint compares with every known word: keep a hostile text cheap
-_COMPARED_WORDS = 5
-_COMPARED_LETTERS = 40
 
 
 class Texts(Rows):
@@ -180,19 +176,6 @@ class Vocabulary:
         ones = np.ones(len(numbers), dtype=np.float32)
         shape = (len(rows), len(self.words))
         return sparse.csr_array((ones, numbers, starts), shape=shape)
-
-    def hint(self, text: str) -> str:
-        """Name five known words in place of a text without any: near ones, or frequent.
-
-        >>> Vocabulary(("beach", "tree")).hint("beech")
-        'Near ones are: beach.'
-        """
-        words = cut_words(text[:1000])[:_COMPARED_WORDS]
-        short = (word[:_COMPARED_LETTERS] for word in words)
-        likes = (difflib.get_close_matches(word, self.words) for word in short)
-        if near := list(dict.fromkeys(like for some in likes for like in some)):
-            return f"Near ones are: {', '.join(near[:5])}."
-        return f"Some that it knows are: {', '.join(self.examples())}."
 
     def examples(self) -> list[str]:
         """Return five frequent words; short ones, which say little, only at need.

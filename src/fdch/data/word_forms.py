@@ -11,7 +11,7 @@ languages with endings that are not listed are read, too.
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,12 @@ from fdch.data.endings import (
     simplify,
 )
 from fdch.data.static_words import is_installed, load_embeddings
-from fdch.data.words import fold_accents, fold_case
+from fdch.data.texts import Vocabulary
+from fdch.data.words import cut_words, fold_accents, fold_case
 
 MIN_SLIPPED = 4  # letters
 MIN_ACCENTED = 0.02  # of known words, where they are not English
+HINTED_WORDS = 5
 MIN_COSINE = 0.5  # of static embeddings; below it, nearest words are mostly chance
 
 
@@ -144,6 +146,25 @@ class WordForms:
         vectors = [embeddings.vector(folded) for _, folded, _ in whole]
         names, pieces = [name for name, _, _ in whole], [piece for _, _, piece in whole]
         return names, pieces, np.array(vectors, np.float32)
+
+
+@lru_cache(maxsize=4)
+def forms_of(words: tuple[str, ...]) -> WordForms:
+    """Return what finds known words for others, made once."""
+    return WordForms(words)
+
+
+def hint_words(vocabulary: Vocabulary, text: str) -> str:
+    """Name known words in place of a text without any: near ones, or frequent.
+
+    >>> hint_words(Vocabulary(("beach", "tree")), "beech")
+    'Near ones are: beach.'
+    """
+    forms, words = forms_of(vocabulary.words), cut_words(text[:1000])[:HINTED_WORDS]
+    slips = (slip for word in words if (slip := forms.find_slip(word)))
+    if near := list(dict.fromkeys(slips)):
+        return f"Near ones are: {', '.join(near)}."
+    return f"Some that it knows are: {', '.join(vocabulary.examples())}."
 
 
 def _ends(word: str) -> Iterator[tuple[bool, str]]:

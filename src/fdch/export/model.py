@@ -26,15 +26,6 @@ from fdch.data.pictures.images import ImageFeatures, Images, Pictures
 from fdch.data.static_words import restore_vocabulary
 from fdch.data.texts import Texts, Vocabulary
 from fdch.errors import DamagedRun, DataError, MissingExtra, RunError
-from fdch.export.ports import (
-    MAX_BITS,
-    MAX_SIDE,
-    Port,
-    image_ports,
-    read_size,
-    require_ports,
-    text_ports,
-)
 from fdch.machine import usable_cores
 from fdch.runs.run_files import read_versioned
 
@@ -45,6 +36,9 @@ MAX_GRAPH_BYTES = 2**31
 MAX_NAME = 500
 MAX_REASON = 500  # characters of ONNX Runtime's messages
 AGAIN = "Export the run again."
+MAX_BITS = 32_767  # that can be scored
+MAX_SIDE = 4096  # of pictures, in pixels: 50 MB each
+MAX_WIDTH = 2**31
 # so small that activations stay in a processor's cache
 PICTURES_AT_A_TIME = 4
 ROWS_AT_A_TIME = 1024
@@ -90,35 +84,29 @@ class ExportedModel:
     Args:
         manifest: The content of export.json.
         graphs: The content of each side's file.
-        threads: That share the work on pictures; none for one a core.
     """
 
     def __init__(
-        self,
-        manifest: Mapping[str, Any],
-        graphs: Mapping[str, bytes],
-        threads: int | None = None,
+        self, manifest: Mapping[str, Any], graphs: Mapping[str, bytes]
     ) -> None:
         self.method = str(manifest["method"])[:MAX_NAME]
         self.fingerprint = str(manifest["model"])[:MAX_NAME]
-        self.bits = read_size(manifest, "bits", MAX_BITS)
+        self.bits = _read_size(manifest, "bits", MAX_BITS)
         image, text = manifest["image"], manifest["text"]
-        width, takes_pixels = read_size(text, "width"), image["input"] == "pixels"
+        width, takes_pixels = _read_size(text, "width"), image["input"] == "pixels"
         self.inputs = ExportedInputs(
             image_network=str(image["network"])[:MAX_NAME],
-            image_width=read_size(image, "width"),
-            size=read_size(image, "size", MAX_SIDE) if takes_pixels else None,
+            image_width=_read_size(image, "width"),
+            size=_read_size(image, "size", MAX_SIDE) if takes_pixels else None,
             vocabulary=restore_vocabulary(text.get("words"), text.get("static"), width),
             text_width=width,
         )
-        cores = threads or usable_cores()
+        cores = usable_cores()
         # a text is a few microseconds of work: threads would only wait
         wanted = {"image": cores, "text": 1, "pair": cores}
         self._sessions = {
             side: _session(graph, wanted[side]) for side, graph in graphs.items()
         }
-        for side, session in self._sessions.items():
-            require_ports(side, session, self._ports(side), self.bits)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -126,7 +114,7 @@ class ExportedModel:
         return tuple(self._sessions)
 
     @classmethod
-    def open(cls, folder: str | Path, *, threads: int | None = None) -> "ExportedModel":
+    def open(cls, folder: str | Path) -> "ExportedModel":
         """Open an export under checks: version, names, checksums."""
         folder = Path(folder)
         if not (folder / MANIFEST).is_file():
@@ -141,7 +129,7 @@ class ExportedModel:
                 side: _read_graph(folder, side, about)
                 for side, about in facts["sides"].items()
             }
-            return cls(facts, graphs, threads)
+            return cls(facts, graphs)
         except DataError:  # of the packaged embeddings, not of the export
             raise
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
@@ -203,14 +191,6 @@ class ExportedModel:
             raise DamagedRun(f"{side}.onnx cannot be run: {reason}. {AGAIN}") from None
         return np.asarray(found)
 
-    def _ports(self, side: str) -> list[Port]:
-        """Return what the graph of a side takes."""
-        inputs = self.inputs
-        images = image_ports(inputs.size, inputs.image_width)
-        takes_words = inputs.vocabulary is not None
-        texts = text_ports(takes_words, inputs.text_width, inputs.static_width)
-        return {"image": images, "text": texts, "pair": images + texts}[side]
-
     def _image_feed(self, images: NDArray[Any]) -> dict[str, NDArray[Any]]:
         name = "features" if self.inputs.size is None else "pixels"
         return {name: np.ascontiguousarray(images)}
@@ -231,6 +211,14 @@ class ExportedModel:
         at_a_time = ROWS_AT_A_TIME if self.inputs.size is None else PICTURES_AT_A_TIME
         for start in range(0, len(images), at_a_time):
             yield slice(start, start + at_a_time)
+
+
+def _read_size(facts: Mapping[str, Any], name: str, most: int = MAX_WIDTH) -> int:
+    """Return a whole number of a manifest, from 1; any other is a ValueError."""
+    found = facts[name]
+    if type(found) is not int or not 1 <= found <= most:
+        raise ValueError(f"its {name} is {str(found)[:40]}, not from 1 to {most:,}")
+    return found
 
 
 def _read_graph(folder: Path, side: str, about: Mapping[str, Any]) -> bytes:

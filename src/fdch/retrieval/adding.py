@@ -14,6 +14,7 @@ from fdch.data.pairs import SKIP_BROKEN, Broken, PairedSet, Skipped
 from fdch.data.pictures.batches import check_pictures
 from fdch.data.pictures.images import PictureArray, PictureFiles
 from fdch.data.texts import Sentences
+from fdch.data.word_forms import hint_words
 from fdch.errors import BrokenPicture, DataError, UnknownWords
 from fdch.index.store import (
     Added,
@@ -324,6 +325,6 @@ def _explain_unusable(method: HashMethod, pairs: PairedSet, row: int) -> str:
     if vocabulary is None or not isinstance(pairs.texts, Sentences):
         return f"{reason}. Leave such rows out, or skip them ({SKIP_BROKEN})."
     return (
-        f"{reason}. {vocabulary.hint(pairs.texts.values[row] or '')} Change the text, "
-        f"or skip broken rows ({SKIP_BROKEN})."
+        f"{reason}. {hint_words(vocabulary, pairs.texts.values[row] or '')} Change the "
+        f"text, or skip broken rows ({SKIP_BROKEN})."
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from fdch.data.conversion import as_images
 from fdch.data.fitting import count_words
 from fdch.data.pictures.images import Images
 from fdch.data.texts import Sentences, Texts, Vocabulary, WordVectors
-from fdch.data.word_forms import WordForms
+from fdch.data.word_forms import forms_of, hint_words
 from fdch.data.words import cut_words, fold_case
 from fdch.errors import DataError, UnknownWords
 from fdch.evaluation.calibration.model import QueryFacts
@@ -142,11 +141,10 @@ def _kind(picture: Picture) -> object:
 def _no_known_word(text: Text, vocabulary: Vocabulary | None) -> str:
     if vocabulary is None or not isinstance(text, str):
         return "the text vector is all zero; give one with a word in it."
+    said = f"no word of '{text[:_SHOWN]}' is known to the model."
     if not text.strip():
-        return f"the text is empty; enter some words. {vocabulary.hint(text)}"
-    return (
-        f"no word of '{text[:_SHOWN]}' is known to the model. {vocabulary.hint(text)}"
-    )
+        said = "the text is empty; enter some words."
+    return f"{said} {hint_words(vocabulary, text)}"
 
 
 class ReadText(NamedTuple):
@@ -202,9 +200,3 @@ def _find_known(vocabulary: Vocabulary, word: str) -> str | None:
     if found is None and not vocabulary.static_width:
         found = forms.find_meaning(word)
     return found
-
-
-@lru_cache(maxsize=4)
-def forms_of(words: tuple[str, ...]) -> WordForms:
-    """Return what finds known words for others, made once."""
-    return WordForms(words)

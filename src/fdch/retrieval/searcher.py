@@ -12,6 +12,7 @@ import numpy as np
 from fdch.codes import Codes
 from fdch.data.pictures.images import PictureArray
 from fdch.data.texts import Vocabulary
+from fdch.data.word_forms import forms_of
 from fdch.data.words import cut_words, fold_accents, leave_unknown
 from fdch.errors import DataError
 from fdch.evaluation.calibration.model import Calibration
@@ -32,7 +33,6 @@ from fdch.retrieval.queries import (
     can_read,
     encode_image_queries,
     encode_text_queries,
-    forms_of,
 )
 from fdch.retrieval.ranking import Ranking, choose_order
 from fdch.retrieval.results import Results

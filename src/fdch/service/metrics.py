@@ -40,9 +40,6 @@ class Metrics:
         self.writes = Counter(
             "fdch_writes", "Items written or removed.", ["kind"], **own
         )
-        self.thumbnails = Counter(
-            "fdch_thumbnails", "Thumbnails requested.", ["cache"], **own
-        )
         what = "1 once searches are answered."
         self.ready = Gauge("fdch_ready", what, ["index"], **own)
 

@@ -19,13 +19,12 @@ from fdch.machine import usable_cores
 from fdch.retrieval.composed import ComposedQuery
 from fdch.retrieval.index import Index
 from fdch.retrieval.params import SearchParams
-from fdch.retrieval.queries import encode_text_queries
 from fdch.retrieval.results import Results
 from fdch.retrieval.searcher import Searcher
 from fdch.service.http.limits import ServiceLimits
 from fdch.service.http.problems import Problem, loading, lost_index
 from fdch.service.http.tokens import Tokens
-from fdch.service.index.answering import Answer, NoKnownWord, Query, answer_queries
+from fdch.service.index.answering import Answer, Query, answer_queries
 from fdch.service.index.batching import Batcher, BoundedPool
 from fdch.service.index.contents import GENERAL, Examples
 from fdch.service.index.current import CurrentIndex, OpenEncoder
@@ -82,7 +81,6 @@ class Service:
             limits=self.limits,
             pictures=pictures,
             open_encoder=open_encoder,
-            count_thumbnail=self._count_thumbnail,
         )
         self.trouble: Exception | None = None
         self.give_up: Callable[[], None] = lambda: None
@@ -216,13 +214,7 @@ class Service:
 
     async def _submit(self, query: Query) -> Answer:
         self.require_ready()
-        try:
-            return await self.current.repeat(lambda: self._searches.submit(query))
-        except NoKnownWord:
-            encoder = self.searcher.encoder
-        # raises, with words that would be known: slow, so not in the batch thread
-        await self.reading.run(encode_text_queries, encoder, query.texts)
-        raise AssertionError("a text without a known word was encoded")
+        return await self.current.repeat(lambda: self._searches.submit(query))
 
     async def _warm(self) -> None:
         try:
@@ -283,6 +275,3 @@ class Service:
             return float(len(self.index))
         except FdchError:
             return float("nan")
-
-    def _count_thumbnail(self, is_known: bool) -> None:
-        self.metrics.thumbnails.labels("hit" if is_known else "miss").inc()

@@ -5,7 +5,7 @@ from fdch.cli.shared.groups import LazyGroup
 command = LazyGroup(
     "bench",
     help="Measure how fast and how good fdch is.\n\n"
-    "In the tables, 'ours' is fdch, 'peer' is what it is compared with, and 'ratio' is "
+    "'ours' is fdch, 'peer' is what it is compared with, and 'ratio' is "
     "how many times faster fdch is; a range in brackets is that of all turns.",
     module=__name__,
     names=(

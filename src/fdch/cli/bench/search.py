@@ -9,15 +9,6 @@ from fdch.cli.shared.options import COUNT, NUMBERS, PATH, NameList, option
 
 PARTS = ("scan", "compacted")
 KINDS = ("random", "clustered")
-_CASE = "size kind bits"
-COLUMNS = {
-    "scan, cases": f"{_CASE} batch threads queries_per_second ratio answers_agree",
-    "compacted, cases": f"{_CASE} groups nearest_queries_per_second "
-    "nearest_ivf_queries_per_second nearest_ivf_probes nearest_ratio "
-    "nearest_scan_ratio nearest_answers_agree bytes_per_code",
-    "compacted, cases, within": "radius microseconds_median peer "
-    "peer_microseconds_median ratio answers_agree",
-}
 
 
 @options.command(
@@ -67,4 +58,4 @@ def command(as_json: bool, parts: list[str], codes: Path | None, **given: Any) -
         own = read_encoded(codes).codes
         given |= {"given": own, "kinds": ["given"], "bits": [own.bits]}
     sizes = SearchSizes(**given)
-    run_benchmark(search_benchmark, as_json, COLUMNS, parts=parts, sizes=sizes)
+    run_benchmark(search_benchmark, as_json, parts=parts, sizes=sizes)

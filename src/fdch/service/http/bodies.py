@@ -1,14 +1,13 @@
 """Bodies of requests: how long they say they are, and whether they are."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
-from fdch.service.http.limits import MAX_JSON_BYTES, ServiceLimits
+from fdch.service.http.limits import MAX_JSON_BYTES, ServiceLimits, Shares
 from fdch.service.http.problems import Problem, too_busy
 
 _WITH_BODY = frozenset(("POST", "PUT", "PATCH"))
@@ -24,32 +23,25 @@ class HeldBytes:
         # a client may always send one body, and others beside it
         self._max = max(limits.held_bytes, 2 * limits.body_bytes)
         self._max_of_client = max(limits.held_bytes // _SHARE, limits.body_bytes)
-        self._held: Counter[str] = Counter()
+        self._held = Shares()
 
     @contextmanager
     def count(self, key: str) -> Iterator[Callable[[int], None]]:
         """Return a function that makes room for what arrives; free it at the end."""
-        held = self._held
-        taken = 0
+        held, taken = self._held, 0
 
         def take(more: int) -> None:
             nonlocal taken
-            if (
-                held.total() + more > self._max
-                or held[key] + more > self._max_of_client
-            ):
+            taken += more
+            if held.take(key, more) > self._max_of_client or held.total > self._max:
                 busy = too_busy("too much is being uploaded.")
                 busy.headers |= _CLOSE
                 raise busy
-            held[key] += more
-            taken += more
 
         try:
             yield take
         finally:
-            held[key] -= taken
-            if held[key] <= 0:
-                del held[key]
+            held.release(key, taken)
 
 
 async def read_body(

@@ -47,7 +47,6 @@ class ServiceLimits:
     address_connections: int = 128  # and requests at a time, of one address
     head_bytes: int = 16 * 2**10
     rate: int | None = None  # requests a minute from one token or address
-    thumbnail_bytes: int = 64 * 2**20
     upload_quota: int | None = None  # bytes of all uploaded pictures of an index
     stop_seconds: int = 30  # for requests to finish
 
@@ -82,21 +81,26 @@ class Shares:
     """Counts how many of something each client holds.
 
     >>> shares = Shares()
-    >>> shares.take("someone"), shares.take("someone"), shares.take("another")
-    (1, 2, 1)
+    >>> shares.take("someone"), shares.take("someone", 3), shares.take("another")
+    (1, 4, 1)
     """
 
     def __init__(self) -> None:
         self._held: Counter[str] = Counter()
 
-    def take(self, key: str) -> int:
-        """Take one more; give how many the client holds now."""
-        self._held[key] += 1
+    @property
+    def total(self) -> int:
+        """How many all clients hold."""
+        return self._held.total()
+
+    def take(self, key: str, more: int = 1) -> int:
+        """Take some more; give how many the client holds now."""
+        self._held[key] += more
         return self._held[key]
 
-    def release(self, key: str) -> None:
-        """Return one back."""
-        self._held[key] -= 1
+    def release(self, key: str, taken: int = 1) -> None:
+        """Return some back."""
+        self._held[key] -= taken
         if not self._held[key]:
             del self._held[key]
 

@@ -39,25 +39,20 @@ class Query:
         return list(self.inputs)
 
 
-class NoKnownWord(Exception):
-    """A text says nothing to the model; what would, takes a while to look up."""
-
-
 def answer_queries(
     searcher: Searcher, queries: list[Query]
 ) -> list[Answer | Exception]:
     """Answer each query, or say why not; like ones together."""
-    answers: list[Answer | Exception] = [NoKnownWord()] * len(queries)
+    answers: dict[int, Answer | Exception] = {}
     groups: dict[object, list[int]] = {}
     for place, query in enumerate(queries):
         # one that cannot be read would fail all others of its batch
-        if _is_readable(searcher, query):
-            groups.setdefault((query.kind, query.params), []).append(place)
+        kind = query.kind if _is_readable(searcher, query) else place
+        groups.setdefault((kind, query.params), []).append(place)
     for places in groups.values():
         found = _answer_together(searcher, [queries[place] for place in places])
-        for place, answer in zip(places, found, strict=True):
-            answers[place] = answer
-    return answers
+        answers.update(zip(places, found, strict=True))
+    return [answers[place] for place in range(len(queries))]
 
 
 def _answer_together(

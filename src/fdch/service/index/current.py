@@ -74,7 +74,6 @@ class CurrentIndex:
         limits: Of requests.
         pictures: Folder for uploaded pictures; None for the index's own.
         open_encoder: Gives what encodes queries in place of an index's method.
-        count_thumbnail: Called for each thumbnail with whether it was cached.
     """
 
     def __init__(
@@ -85,11 +84,10 @@ class CurrentIndex:
         limits: ServiceLimits,
         pictures: Path | None,
         open_encoder: OpenEncoder,
-        count_thumbnail: Callable[[bool], None],
     ) -> None:
         self.can_write, self._limits = can_write, limits
         self._pictures_elsewhere = None if pictures is None else pictures.absolute()
-        self._open_encoder, self._count_thumbnail = open_encoder, count_thumbnail
+        self._open_encoder = open_encoder
         self._use(index, Searcher(index, open_encoder(index)))
         self._switching = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
@@ -100,9 +98,7 @@ class CurrentIndex:
         self._place = Place(index)
         folder, elsewhere = self._place.folder, self._pictures_elsewhere
         own = None if folder is None else folder / PICTURES
-        self.pictures = ItemPictures(
-            elsewhere or own, self._limits, self._count_thumbnail
-        )
+        self.pictures = ItemPictures(elsewhere or own, self._limits)
         about = About(index, self.can_write)
         self.index, self.searcher, self.about = index, searcher, about
         self.examples = Cached(lambda: find_examples(searcher, about))

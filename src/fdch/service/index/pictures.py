@@ -5,11 +5,10 @@ import hashlib
 import os
 import re
 import stat
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from fdch.data.pictures.decoding import PictureLimits, picture_format, shrink
@@ -34,6 +33,7 @@ _FORMATS = {
 }
 _MAX_SIDE = 4096
 PART_BYTES = 2**17
+_THUMBNAILS = 512  # kept in memory, the largest of some 200 kB
 _KEPT_NAME = re.compile(r"[0-9a-f]{32}\.(jpg|png|webp|gif|bmp|tif|avif|heic)")
 _REPORT = "Report it to whoever maintains the index"
 
@@ -96,22 +96,15 @@ class ItemPictures:
 
     Args:
         folder: Where uploaded pictures are kept; None where there is no place.
-        limits: Of pixels, of memory for thumbnails, and of all uploads.
-        count: Called for each thumbnail with whether it was cached.
+        limits: Of pixels, and of all uploads.
     """
 
-    def __init__(
-        self,
-        folder: Path | None,
-        limits: ServiceLimits,
-        count: Callable[[bool], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, folder: Path | None, limits: ServiceLimits) -> None:
         self.folder = folder
         self._quota = limits.upload_quota
         self._used = _used_bytes(folder) if self._quota else 0
         self._limits = PictureLimits(pixels=limits.picture_pixels)
-        self._thumbnails = _Thumbnails(limits.thumbnail_bytes)
-        self._count = count
+        self.shrink = lru_cache(_THUMBNAILS)(self._shrink)
 
     def picture(self, item: Item, known: str | None = None) -> ServedPicture:
         """Return an item's picture in a format that browsers show.
@@ -139,18 +132,18 @@ class ItemPictures:
         self, item: Item, size: int, known: str | None = None
     ) -> ServedPicture:
         """Return a JPEG of an item's picture, its longer side at most size pixels."""
-        file = OpenPicture(self._path(item))
-        etag = f'"{file.mark}-{size}"'
+        path = self._path(item)
+        mark = OpenPicture(path).mark
+        etag = f'"{mark}-{size}"'
         if has_tag(known, etag):
             return ServedPicture(b"", "", etag)
-        small = self._thumbnails.get(etag)
-        self._count(small is not None)
-        if small is None:
-            content = file.read(self._limits.bytes)
-            with _hide_details():
-                small = shrink(content, size, self._limits, "the picture")
-            self._thumbnails.put(etag, small)
-        return ServedPicture(small, "image/jpeg", etag)
+        return ServedPicture(self.shrink(path, mark, size), "image/jpeg", etag)
+
+    def _shrink(self, path: Path, mark: str, size: int) -> bytes:
+        """Make a thumbnail of a file; its mark changes when the file does."""
+        content = OpenPicture(path).read(self._limits.bytes)
+        with _hide_details():
+            return shrink(content, size, self._limits, "the picture")
 
     def place(self, name: str, content: bytes) -> Path:
         """Return the path to keep an item's picture at, named by its digest."""
@@ -201,28 +194,6 @@ class ItemPictures:
         if name is None or self.folder is None:
             return Path(item.image)
         return self.folder / name
-
-
-class _Thumbnails:
-    """The thumbnails that were requested last, as many as fit."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._bytes = most, 0
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
-        self._guard = threading.Lock()
-
-    def get(self, key: str) -> bytes | None:
-        with self._guard:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def put(self, key: str, content: bytes) -> None:
-        with self._guard:
-            self._bytes += len(content) - len(self._kept.pop(key, b""))
-            self._kept[key] = content
-            while self._bytes > self._most:
-                self._bytes -= len(self._kept.popitem(last=False)[1])
 
 
 def has_tag(given: str | None, etag: str) -> bool:

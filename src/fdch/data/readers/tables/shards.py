@@ -12,18 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from fdch.data.pictures.decoding import ENDINGS
 from fdch.data.readers.columns import KNOWN, Layout
 from fdch.data.readers.tables.table import CELL_BYTES, Row, Table
 from fdch.data.rows import shorten
 
-_BLOCK = 512
-_EXTENSION_BYTES = 2**20  # of a long name, or of a PAX header
-_DIGITS = 20  # of a length
-_SPARSE = "GNU.sparse"  # sparse files: their bytes are not stored as they are
-_REGULAR = (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE)
 _SAMPLE = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
 _PICTURES = tuple(ending.removeprefix(".") for ending in ENDINGS)
 _ENDINGS = (*_PICTURES, "txt", "cls", "json")
@@ -120,47 +115,16 @@ def _take(cells: dict[str, Any], ending: str, file: ShardFile) -> None:
 
 def list_members(path: Path) -> Iterator[ShardFile]:
     """Yield the files in a tar file, in their order; an error where it is damaged."""
-    total, place = path.stat().st_size, 0
-    extended: dict[str, str] = {}  # from extension headers before a file's own header
-    with open(path, "rb") as file:
-        while True:
-            file.seek(place)
-            block = file.read(_BLOCK)
-            if len(block) < _BLOCK or not any(block):
-                return
-            header = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-            size = int(extended.get("size", header.size))
-            if size < 0 or place + _BLOCK + size > total:
+    size = path.stat().st_size
+    with tarfile.open(path, "r:") as archive:
+        while (member := archive.next()) is not None:
+            # a shard may have millions of files
+            archive.members.clear()  # type: ignore[attr-defined]
+            end = member.offset_data + member.size
+            if member.size < 0 or end > size:
                 raise ValueError(
-                    f"at byte {place:,} a file of {size:,} bytes is cut off"
+                    f"at byte {member.offset:,} a file of {member.size:,} bytes is cut "
+                    "off"
                 )
-            if header.type in (tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE):
-                extended |= _read_extension(file, header.type, size)
-            else:
-                if header.type in _REGULAR and _SPARSE not in extended:
-                    name = extended.get("path", header.name)
-                    yield ShardFile(path, name, place + _BLOCK, size)
-                extended = {}
-            place += _BLOCK + -(-size // _BLOCK) * _BLOCK
-
-
-def _read_extension(file: IO[bytes], kind: bytes, size: int) -> dict[str, str]:
-    """Read a long name, or the records "LENGTH KEY=VALUE" of a PAX header."""
-    if size > _EXTENSION_BYTES:
-        raise ValueError(f"a header of {size:,} bytes")
-    content = file.read(size)
-    if kind == tarfile.GNUTYPE_LONGNAME:
-        return {"path": content.rstrip(b"\0").decode("utf-8", "surrogateescape")}
-    found, place = {}, 0
-    while place < size:
-        digits = content[place : place + _DIGITS].split(b" ", 1)[0]
-        length = int(digits)
-        if not len(digits) < length <= size - place:
-            raise ValueError("a record of a wrong length")
-        record = content[place + len(digits) + 1 : place + length - 1]
-        key, _, value = record.decode("utf-8", "surrogateescape").partition("=")
-        found[key] = value
-        if key.startswith(_SPARSE):
-            found[_SPARSE] = value
-        place += length
-    return found
+            if member.isreg() and not member.issparse():
+                yield ShardFile(path, member.name, member.offset_data, member.size)
