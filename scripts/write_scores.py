@@ -23,6 +23,7 @@ fdch reproduce table2 --data DATA --query-pairs 2000 --train-pairs 5000 \
 - `scenes:2000` has 200 queries and 1,000 training pairs: leave out both options.
 - Mean ± standard deviation of three seeds, tie-aware. The best of a column is bold.
 - I → T: pictures are the queries, texts the gallery; T → I the other way round.
+- FDCH+ stores 8 more bytes per item than the others, which order results.
 - Unified gallery: the database's pairs by their unified codes, where a method has them.
 - Partner recall@10: how often a query's own other half is among the first ten of all
   queries' halves. It has no meaning in the unified gallery.
