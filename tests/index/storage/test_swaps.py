@@ -113,8 +113,8 @@ def require_nothing_wrong(path, before):
     """Search, which may be refused, then repair: what is not kept is named."""
     query = random_codes(1, BITS)
     with suppress(FdchError), CodeFolder.open(path, writable=True) as folder:
-        for item in folder.search(query, 10)[0].items:
-            assert item == before[item.id][0]
+        found = folder.search(query, 10)[0]
+        assert list(found.items or ()) == [before[id][0] for id in found.ids]
     try:
         done = repair_folder(path)
     except DamagedIndex as problem:
