@@ -16,7 +16,6 @@ from fdch.index.storage.catalogue.columns import ColumnLook, number_columns
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Condition
 
-_BACKWARDS = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Flags = NDArray[np.bool_]  # of rows, by position
 
 
@@ -25,20 +24,12 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
     names = list(dict.fromkeys([LABEL, *known]))
     for condition in conditions:
         if condition.column not in names:
-            hint = _swap_sides(condition, names) or suggestion(condition.column, names)
+            hint = suggestion(condition.column, names)
             listed = ", ".join(f"'{name}'" for name in names[:20])
             raise DataError(
                 f"no item has a column '{condition.column}'{hint or '.'} "
                 f"Filters may name: {listed}{', ...' if len(names) > 20 else ''}."
             )
-
-
-def _swap_sides(condition: Condition, names: Sequence[str]) -> str:
-    """Return what was meant by a condition that begins with its value."""
-    [column, *others], operator = condition.values or ("",), condition.operator
-    if others or column not in names or operator not in _BACKWARDS:
-        return ""
-    return f"; did you mean '{column}{_BACKWARDS[operator]}{condition.column}'?"
 
 
 def filter_gallery(view: View, where: Sequence[Condition]) -> Gallery:
