@@ -402,6 +402,15 @@ def check_vectors(name: str, width: int, items: int, vectors: Vectors | None) ->
         )
 
 
+def unknown_ids(name: str, unknown: Sequence[str]) -> DataError:
+    """Make the error of ids that a store does not have."""
+    listed = ", ".join(f"'{id}'" for id in unknown[:10])
+    return DataError(
+        f"index '{name}' has no item {listed}{', ...' if len(unknown) > 10 else ''}. "
+        "Check the spelling; searching by words shows the ids of what is found."
+    )
+
+
 def is_whole(text: str) -> bool:
     """Return whether a text has no half character (surrogate), which no store keeps."""
     return not _HALF.search(text)

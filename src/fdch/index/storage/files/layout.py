@@ -47,13 +47,17 @@ REPAIR = (
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _UNREADABLE = {*_FORBIDDEN, errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR}
+_TAKEN, _MOUNTED = {errno.EEXIST, errno.ENOTEMPTY}, {errno.EBUSY, errno.EXDEV}
 _CHECK_DISK = "check that the folder is still there and the disk is sound"
 _HINTS: dict[int, str] = {
     **dict.fromkeys(_FULL, "the disk is full; the last commit is kept. Free space"),
     **dict.fromkeys(_FORBIDDEN, "check the folder's permissions"),
     errno.ENAMETOOLONG: "the name is too long. Choose another path",
     errno.ENOTDIR: "a file is where a folder should be. Choose another path",
-    errno.EEXIST: "a file is where a folder should be. Choose another path",
+    **dict.fromkeys(
+        _TAKEN, "it already exists. Choose another path, or remove it first"
+    ),
+    **dict.fromkeys(_MOUNTED, "a mount point is no index. Name a folder in it"),
 }
 _SQLITE_HINTS = {
     sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free space",
