@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
 from fdch.index.search.rows import (
     NOTHING,
     NUMBER_MASK,
@@ -18,8 +17,6 @@ from fdch.index.search.rows import (
     Rows,
     flat,
     freeze,
-    row_length,
-    row_type,
 )
 
 if TYPE_CHECKING:
@@ -101,26 +98,8 @@ class Gallery:
     bits: int
     parts: tuple[Part, ...]
 
-    def __post_init__(self) -> None:
-        length, kind, next_number = row_length(self.bits), row_type(self.bits), 0
-        for part in self.parts:
-            shape = (len(part),) if length == 1 else (len(part), length)
-            if part.rows.dtype != kind or part.rows.shape != shape:
-                raise DataError(
-                    f"rows of {self.bits}-bit codes are {kind} of shape {shape}; "
-                    f"got {part.rows.dtype} of shape {part.rows.shape}."
-                )
-            if part.first < next_number:
-                raise DataError(
-                    f"parts must rise in number; one begins at {part.first}, but "
-                    f"{next_number} is the next."
-                )
-            next_number = part.first + len(part)
-
     def only(self, numbers: Ints) -> "Gallery":
         """Return a gallery in which only the items of some rising numbers are found."""
-        if np.any(numbers[1:] <= numbers[:-1]):
-            raise DataError("numbers of items to search must rise, without repeats.")
         parts = []
         for part in self.parts:
             ends = np.searchsorted(numbers, [part.first, part.first + len(part)])

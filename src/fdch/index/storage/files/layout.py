@@ -59,12 +59,12 @@ _HINTS: dict[int, str] = {
     ),
     **dict.fromkeys(_MOUNTED, "a mount point is no index. Name a folder in it"),
 }
-_SQLITE_HINTS = {
-    sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free space",
-    sqlite3.SQLITE_READONLY: "check the folder's permissions",
-    sqlite3.SQLITE_CANTOPEN: "check the path and the folder's permissions",
-    sqlite3.SQLITE_PERM: "check the folder's permissions",
-    sqlite3.SQLITE_IOERR: _CHECK_DISK,
+_SQLITE_ERRNO = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_IOERR: errno.EIO,
 }
 BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _SQLITE_FAULTS = {
@@ -275,8 +275,9 @@ def _from_sqlite(folder: Path, problem: sqlite3.Error) -> IndexFolderError:
         return IndexBusy(
             f"index '{folder}' is in use by another process ({problem}). Try again."
         )
-    if code in _SQLITE_HINTS:
-        return IndexFolderError(f"index '{folder}': {problem}; {_SQLITE_HINTS[code]}.")
+    if code in _SQLITE_ERRNO:
+        hint = _HINTS.get(_SQLITE_ERRNO[code], _CHECK_DISK)
+        return IndexFolderError(f"index '{folder}': {problem}; {hint}.")
     return DamagedIndex(
         f"index '{folder}': {CATALOGUE} is damaged ({problem}). {REPAIR}"
     )

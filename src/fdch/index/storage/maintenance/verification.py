@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from fdch.errors import DamagedIndex
 from fdch.index.storage.catalogue.catalogue import (
     Catalogue,
@@ -46,7 +43,6 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
-from fdch.index.storage.files.records import PartRecord
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
@@ -223,29 +219,9 @@ def _file_problems(folder: Path, log: _Log) -> Iterator[Problem]:
     for _, part in sorted(parts.items()):
         yield from part_problems(place, part)
         yield from file_problems(folder, sidecar_rows(part))
-    numbers = []
-    for number, id, content, _ in log.connection.execute("SELECT * FROM items"):
-        numbers.append(number)
+    for id, content in log.connection.execute("SELECT id, content FROM items"):
         yield from _picture_problems(folder, from_row(id, content))
-    yield from _owner_problems(np.array(numbers, dtype=np.int64), parts.values())
-    files = list(log.state.about.files)
-    yield from file_problems(folder, files)
-    known = {path for path, *_ in files}
-    for file in sorted((folder / MODEL).rglob("*")):
-        name = file.relative_to(folder).as_posix()
-        if file.is_file() and name not in known:
-            yield Problem(name, "", "it does not belong to the model")
-    if _METHOD in log.state.about.facts and not files:
+    yield from file_problems(folder, log.state.about.files)
+    if _METHOD in log.state.about.facts and not log.state.about.files:
         what = "it was never kept; the index can be searched by codes only"
         yield Problem(MODEL, "", what)
-
-
-def _owner_problems(
-    numbers: NDArray[np.int64], parts: Iterable[PartRecord]
-) -> Iterator[Problem]:
-    """Look whether each item of the log lies in a part."""
-    has_part = np.zeros(len(numbers), dtype=bool)
-    for part in parts:
-        has_part |= (numbers >= part.first) & (numbers < part.first + part.span)
-    if missing := len(numbers) - int(has_part.sum()):
-        yield Problem(LOG, "items", f"{missing} have no code")
