@@ -182,17 +182,13 @@ def within_buckets(
     None for a query that takes longer than the maximum, in nanoseconds, by the
     estimate.
     """
-    words, line, length = part.words, flat(queries), len(part.words)
     openings = list_openings(len(buckets.cuts), buckets.width, radius)
-    row_time = _row_time(part)
+    stored, times = part.stored, (_row_time(part), max_time)
     search = load_kernels("bucket").within_buckets
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
-        search(
-            part.flat_stored, words, *buckets.tables, openings, part.flat_order,
-            part.first, part.flat_dead, line[start * length : stop * length],
-            radius, row_time, max_time, found, sizes,
-        )  # fmt: skip
+        own = flat(queries[start:stop])
+        search(stored, buckets.tables, openings, own, radius, times, found, sizes)
 
     return search_with_room(work, 0, len(queries))
 

@@ -189,17 +189,16 @@ def nearest_in_groups(
         compared with each query.
     """
     kernels = load_kernels("group")
-    count, words, line = len(queries), part.words, flat(queries)
+    count, stored = len(queries), part.stored
     found = np.full((count, k), NOTHING, dtype=np.int64)
     compared = np.zeros(count, dtype=np.int64)
 
     def work(start: int, stop: int) -> None:
         some = slice(start, stop)
+        own, limit = flat(queries[some]), limits[some]
         kernels.nearest_in_groups(
-            part.flat_stored, words, part.flat_order, part.first, part.flat_dead,
-            grouping.bounds, line[start * len(words) : stop * len(words)],
-            limits[some], found[some], compared[some],
-        )  # fmt: skip
+            stored, grouping.bounds, own, limit, found[some], compared[some]
+        )
 
     pieces = ranges(0, count, max(threads, -(-count // QUERIES_PER_TASK)))
     share([partial(work, *piece) for piece in pieces], threads)
@@ -211,14 +210,11 @@ def within_groups(
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
     kernels = load_kernels("group")
-    words, line = part.words, flat(queries)
+    stored = part.stored
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
-        kernels.within_groups(
-            part.flat_stored, words, part.flat_order, part.first, part.flat_dead,
-            grouping.bounds, line[start * len(words) : stop * len(words)],
-            radius + 1, found, sizes,
-        )  # fmt: skip
+        own = flat(queries[start:stop])
+        kernels.within_groups(stored, grouping.bounds, own, radius + 1, found, sizes)
 
     return cast("list[Keys]", search_with_room(work, 0, len(queries)))
 
@@ -227,6 +223,6 @@ def count_reached(part: Part, grouping: Grouping, queries: Rows, radius: int) ->
     """Count the rows that a radius search in groups would compare with each query."""
     reached = np.empty(len(queries), dtype=np.int64)
     load_kernels("group").count_reached(
-        part.words, grouping.bounds, flat(queries), radius + 1, reached
+        part.stored[1], grouping.bounds, flat(queries), radius + 1, reached
     )
     return reached

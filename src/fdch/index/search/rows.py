@@ -16,6 +16,10 @@ Flags: TypeAlias = NDArray[np.bool_]
 Places: TypeAlias = NDArray[np.uint32]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 Query: TypeAlias = Any  # inside kernels: the words of one query, a tuple
+# What kernels search: rows, flat; a tuple as long as a row; the number of each row less
+# that of the first, empty where rows lie in order of their numbers; the number of the
+# first; which rows to leave out, in order of numbers, empty for none.
+Stored: TypeAlias = tuple[Rows, tuple[int, ...], Places, Int, Flags]
 Value = TypeVar("Value", bound=np.generic)
 
 MAX_BITS = 512
