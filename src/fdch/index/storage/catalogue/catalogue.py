@@ -23,8 +23,8 @@ from fdch.index.storage.files.layout import (
     CATALOGUE,
     CHECK,
     DIGEST_BYTES,
-    REPAIR,
     WAL,
+    damaged,
     digest,
     file_number,
     file_version,
@@ -258,7 +258,7 @@ class Catalogue:
         if self._is_checked or not (self.folder / CHECK).exists():
             return
         if (wrong := check_problem(self.folder, uid)) is not None:
-            raise DamagedIndex(f"'{self.path}': {wrong}. {REPAIR}")
+            raise damaged(f"'{self.path}': {wrong}")
 
     def vacuum(self) -> None:
         """Free the space of what was removed."""
@@ -381,9 +381,7 @@ class Catalogue:
         self.require_same_file()
 
     def _not_ours(self) -> DamagedIndex:
-        return DamagedIndex(
-            f"'{self.path}' is damaged, or not the catalogue of an index. {REPAIR}"
-        )
+        return damaged(f"'{self.path}' is damaged, or not the catalogue of an index")
 
 
 @cache

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from fdch.errors import DamagedIndex
 from fdch.index.cells import Value
 from fdch.index.column_types import (
     MAX_LISTED,
@@ -29,7 +28,7 @@ from fdch.index.storage.catalogue.clauses import (
     prefix_clauses,
 )
 from fdch.index.storage.catalogue.items import Row
-from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.files.layout import CATALOGUE, damaged
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Condition, Contents
 
@@ -151,7 +150,7 @@ def number_columns(view: View) -> dict[str, int]:
     found = dict(view.connection.execute(query))
     if not all(isinstance(name, str) for name in found):
         path = view.snapshot.place.folder / CATALOGUE
-        raise DamagedIndex(f"'{path}': a column name is not text. {REPAIR}")
+        raise damaged(f"'{path}': a column name is not text")
     return found
 
 

@@ -11,11 +11,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Found
 from fdch.index.storage.catalogue.items import from_row
 from fdch.index.storage.catalogue.tables import is_intact_item
-from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.files.layout import CATALOGUE, damaged
 from fdch.index.storage.snapshot import View
 from fdch.index.store import Answer, Choose, Item, is_whole
 
@@ -44,9 +43,9 @@ def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
     rows = _rows_where(view, "number", wanted)
     found = {number: from_row(id, content) for number, id, content in rows}
     if len(found) != len(wanted):
-        raise DamagedIndex(
+        raise damaged(
             f"'{view.snapshot.place.folder / CATALOGUE}' lacks "
-            f"{len(wanted) - len(found)} items that have a code. {REPAIR}"
+            f"{len(wanted) - len(found)} items that have a code"
         )
     return [found.get(number) or Item(str(number)) for number in numbers.tolist()]
 
@@ -104,8 +103,8 @@ def _rows_where(
     place = view.snapshot.place
     for row in view.connection.execute(query, (json.dumps(values),)) if values else ():
         if not is_intact_item(place.uid, *row):
-            raise DamagedIndex(
+            raise damaged(
                 f"'{place.folder / CATALOGUE}': the record of item "
-                f"{str(row[1])[:80]!r} is damaged. {REPAIR}"
+                f"{str(row[1])[:80]!r} is damaged"
             )
         yield row[:3]

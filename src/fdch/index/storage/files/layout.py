@@ -40,9 +40,6 @@ PART_FILE = re.compile(r"(\d{8})\.(rows|vectors|numbers|grouping|buckets)")
 MAX_PART_ROWS = 2**24
 CHUNK_BYTES = 4096
 DIGEST_BYTES = 16
-REPAIR = (
-    "Run 'fdch index verify' to see what is wrong, 'fdch index repair' to repair it."
-)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -75,6 +72,14 @@ _SQLITE_FAULTS = {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_INTERRUPT,
 }
+
+
+def damaged(what: str) -> DamagedIndex:
+    """Make the error of damage that a repair may mend."""
+    return DamagedIndex(
+        f"{what}. Run 'fdch index verify' to see what is wrong, 'fdch index repair' to "
+        "repair it."
+    )
 
 
 def require_index(folder: Path) -> None:
@@ -278,9 +283,7 @@ def _from_sqlite(folder: Path, problem: sqlite3.Error) -> IndexFolderError:
     if code in _SQLITE_ERRNO:
         hint = _HINTS.get(_SQLITE_ERRNO[code], _CHECK_DISK)
         return IndexFolderError(f"index '{folder}': {problem}; {hint}.")
-    return DamagedIndex(
-        f"index '{folder}': {CATALOGUE} is damaged ({problem}). {REPAIR}"
-    )
+    return damaged(f"index '{folder}': {CATALOGUE} is damaged ({problem})")
 
 
 def sqlite_code(problem: BaseException) -> int:

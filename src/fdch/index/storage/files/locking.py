@@ -11,7 +11,6 @@ import ctypes
 import os
 import socket
 import threading
-import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -23,8 +22,6 @@ from fdch.errors import IndexBusy, IndexFolderError
 from fdch.index.storage.files.layout import LOCK, file_number, open_plainly
 
 _MAX_BYTES = 1024
-_TRIES = 5
-_PAUSE_SECONDS = 0.01
 
 
 class WriterLock:
@@ -35,11 +32,7 @@ class WriterLock:
         self._handle = _open_lock(folder / LOCK)
         try:
             _require_free(self._handle, folder)
-            first = os.pread(self._handle, 1, 0)
-            # not where it may not be written, or is another file under this name
-            self._is_named = os.access(folder / LOCK, os.W_OK) and (
-                not first or first.isdigit()
-            )
+            self._is_named = os.access(folder / LOCK, os.W_OK)
             if self._is_named:
                 os.ftruncate(self._handle, 0)
                 owner = f"{os.getpid()} {socket.gethostname()}\n"
@@ -100,23 +93,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disinherit)
 
 
-def is_locked(folder: Path) -> bool:
-    """Return whether a writer is at work, without getting in the way of one."""
-    import fcntl
-
-    try:
-        handle = open_plainly(str(folder / LOCK), os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
 def _open_lock(path: Path) -> int:
     try:
         return open_plainly(str(path), os.O_RDWR | os.O_CREAT)
@@ -133,20 +109,15 @@ def _require_free(handle: int, folder: Path) -> None:
         raise IndexFolderError(
             "writing to an index needs a system with file locks (Linux, macOS)."
         ) from problem
-    for left in reversed(range(_TRIES)):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as problem:
-            if left:  # perhaps someone only looks whether there is a writer
-                time.sleep(_PAUSE_SECONDS)
-                continue
-            owner = _owner(os.pread(handle, _MAX_BYTES, 0))
-            raise IndexBusy(
-                f"index '{folder}' is being written by {owner}. "
-                "Wait until it has finished, or stop it. If it is 'fdch serve', send "
-                "it the changes instead: PUT or DELETE /v1/items/ID."
-            ) from problem
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as problem:
+        owner = _owner(os.pread(handle, _MAX_BYTES, 0))
+        raise IndexBusy(
+            f"index '{folder}' is being written by {owner}. "
+            "Wait until it has finished, or stop it. If it is 'fdch serve', send "
+            "it the changes instead: PUT or DELETE /v1/items/ID."
+        ) from problem
 
 
 def _owner(content: bytes) -> str:

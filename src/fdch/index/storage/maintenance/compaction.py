@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
@@ -31,8 +30,8 @@ from fdch.index.storage.files.layout import (
     CATALOGUE,
     DIGEST_BYTES,
     MAX_PART_ROWS,
-    REPAIR,
     VECTORS,
+    damaged,
     hash_file,
     part_file,
     part_files,
@@ -80,7 +79,7 @@ def _require_intact(view: View) -> None:
     place = view.snapshot.place
     for part in kept_parts(view.connection, place.uid).values():
         for problem in part_problems(place, part):
-            raise DamagedIndex(f"'{place.folder}': {problem}. {REPAIR}")
+            raise damaged(f"'{place.folder}': {problem}")
 
 
 def _write_parts(snapshot: Snapshot, progress: Progress) -> list[PartRecord]:
@@ -199,4 +198,4 @@ def _living_items(view: View) -> Iterator[tuple[int, str, str]]:
         yield row[:3]
     if count != len(expected):
         path = snapshot.place.folder / CATALOGUE
-        raise DamagedIndex(f"'{path}' has lost an item or a checksum. {REPAIR}")
+        raise damaged(f"'{path}' has lost an item or a checksum")

@@ -4,7 +4,7 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -80,7 +80,8 @@ def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
     progress(Update("verifying", 1, 4, "step"))
     with ExitStack() as stack:
         try:
-            log = stack.enter_context(_replay(folder))
+            connection = stack.enter_context(create_catalogue(""))
+            log = _Log(replay_log(folder, connection), connection)
         except (DamagedIndex, FileNotFoundError, sqlite3.IntegrityError) as problem:
             yield Problem(LOG, "", str(problem))
             return
@@ -105,13 +106,6 @@ class _Log(NamedTuple):
 
     state: State
     connection: sqlite3.Connection
-
-
-@contextmanager
-def _replay(folder: Path, until: int | None = None) -> Iterator[_Log]:
-    """Replay the log up to a sequence number, or its last commit."""
-    with create_catalogue("") as connection:
-        yield _Log(replay_log(folder, connection, until), connection)
 
 
 def _catalogue_problems(
@@ -142,10 +136,7 @@ def _catalogue_problems(
                 commit = state.counts.commit
                 what = f"it ends before commit {commit}, which '{CATALOGUE}' has"
                 yield Problem(LOG, f"byte {log.state.position.offset}", what)
-            elif state.position.sequence < log.state.position.sequence:
-                with _replay(folder, state.position.sequence) as older:
-                    yield from _difference(connection, state, older)
-            else:
+            elif state.position.sequence == log.state.position.sequence:
                 yield from _difference(connection, state, log)
     except FileNotFoundError:
         yield Problem(
