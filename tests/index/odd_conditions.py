@@ -71,7 +71,7 @@ ODD = [
     ("prize<20", ERROR, "no item has a column 'prize'; did you mean 'price'?"),
     ("Price<20", ERROR, "no item has a column 'Price'; did you mean 'price'?"),
     ("labels=kitchen", ERROR, "no item has a column 'labels'; did you mean 'label'?"),
-    ("20<price", ERROR, "no item has a column '20'. Filters may name: 'label', "),
+    ("20<price", ERROR, "no item has a column '20'. Columns are: 'label', "),
     # numbers
     (
         "price<cheap",

@@ -22,11 +22,7 @@ from fdch.index.search.topk_kernels import (
     write_all,
     write_nearest,
 )
-from fdch.index.search.vectors import (
-    PLANE_BYTES,
-    any_below_in_planes,
-    take_query,
-)
+from fdch.index.search.vectors import PLANE_BYTES, any_below_in_planes, take_query
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
 BLOCK_ROOM = 256  # near rows of a block collected before they are kept: calls cost

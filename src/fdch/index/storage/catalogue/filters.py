@@ -6,9 +6,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, suggestion
 from fdch.index import condition_notes
-from fdch.index.column_types import check_condition
+from fdch.index.column_types import check_condition, require_names
 from fdch.index.search.gallery import Gallery
 from fdch.index.storage.catalogue.cell_table import read_numbers
 from fdch.index.storage.catalogue.clauses import Clause, find_clauses
@@ -21,15 +20,9 @@ Flags = NDArray[np.bool_]  # of rows, by position
 
 def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> None:
     """Refuse conditions on a column that no item has; name the nearest known one."""
+    named = (condition.column for condition in conditions)
     names = list(dict.fromkeys([LABEL, *known]))
-    for condition in conditions:
-        if condition.column not in names:
-            hint = suggestion(condition.column, names)
-            listed = ", ".join(f"'{name}'" for name in names[:20])
-            raise DataError(
-                f"no item has a column '{condition.column}'{hint or '.'} "
-                f"Filters may name: {listed}{', ...' if len(names) > 20 else ''}."
-            )
+    require_names("no item has a column '{}'", named, names)
 
 
 def filter_gallery(view: View, where: Sequence[Condition]) -> Gallery:

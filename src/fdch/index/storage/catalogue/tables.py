@@ -23,13 +23,7 @@ from fdch.index.storage.catalogue.items import Row, read_row
 from fdch.index.storage.catalogue.word_table import WORDS_TABLE, drop_words, put_words
 from fdch.index.storage.files.acknowledged import Acknowledged
 from fdch.index.storage.files.layout import CATALOGUE, damaged, digest
-from fdch.index.storage.files.log import (
-    Entry,
-    Kind,
-    Position,
-    Record,
-    payload_digest,
-)
+from fdch.index.storage.files.log import Entry, Kind, Position, Record, payload_digest
 from fdch.index.storage.files.records import (
     About,
     Commit,

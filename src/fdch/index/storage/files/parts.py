@@ -15,12 +15,7 @@ from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.files.checking import file_problems, sidecar_rows
-from fdch.index.storage.files.layout import (
-    open_plainly,
-    part_file,
-    sync,
-    sync_folder,
-)
+from fdch.index.storage.files.layout import open_plainly, part_file, sync, sync_folder
 from fdch.index.storage.files.records import BUCKETS, GROUPING, PartRecord
 from fdch.index.storage.files.segments import Place
 from fdch.index.store import Vectors

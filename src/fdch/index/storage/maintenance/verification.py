@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from fdch.errors import DamagedIndex
 from fdch.index.storage.catalogue.catalogue import (
@@ -78,15 +77,14 @@ def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
     seen, wrong_slots = read_acknowledged(folder)
     yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_slots)
     progress(Update("verifying", 1, 4, "step"))
-    with ExitStack() as stack:
+    with create_catalogue("") as connection:
         try:
-            connection = stack.enter_context(create_catalogue(""))
-            log = _Log(replay_log(folder, connection), connection)
+            log = replay_log(folder, connection)
         except (DamagedIndex, FileNotFoundError, sqlite3.IntegrityError) as problem:
             yield Problem(LOG, "", str(problem))
             return
-        end = log.state.position
-        if seen is not None and seen.uid != log.state.uid:
+        end = log.position
+        if seen is not None and seen.uid != log.uid:
             yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
         elif seen is not None and seen.sequence > end.sequence:
             what = (
@@ -95,21 +93,14 @@ def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
             )
             yield Problem(LOG, f"byte {end.offset}", what)
         progress(Update("verifying", 2, 4, "step"))
-        yield from _catalogue_problems(folder, log, seen)
+        yield from _catalogue_problems(folder, log, connection, seen)
         progress(Update("verifying", 3, 4, "step"))
-        yield from _file_problems(folder, log)
+        yield from _file_problems(folder, log, connection)
         progress(Update("verifying", 4, 4, "step"))
 
 
-class _Log(NamedTuple):
-    """What the log says: its end, and all the rest as tables."""
-
-    state: State
-    connection: sqlite3.Connection
-
-
 def _catalogue_problems(
-    folder: Path, log: _Log, seen: Acknowledged | None
+    folder: Path, log: State, tables: sqlite3.Connection, seen: Acknowledged | None
 ) -> Iterator[Problem]:
     """Compare the catalogue with its checksum, and with the log.
 
@@ -117,7 +108,7 @@ def _catalogue_problems(
     hold no fewer.
     """
     try:
-        if (wrong := check_problem(folder, log.state.uid)) is not None:
+        if (wrong := check_problem(folder, log.uid)) is not None:
             yield Problem(CATALOGUE, "", wrong)
         with (
             closing(Catalogue(folder, writable=False)) as catalogue,
@@ -127,17 +118,17 @@ def _catalogue_problems(
             if not is_log_of_file(connection, folder) and not read_state(folder)[1]:
                 what = "SQLite's log beside it belongs to another state of it"
                 yield Problem(CATALOGUE, "", what)
-            if state.uid != log.state.uid:
+            if state.uid != log.uid:
                 yield Problem(CATALOGUE, "", "it belongs to another index")
                 return
             if seen is not None and seen.sequence < state.position.sequence:
                 yield Problem(ACKNOWLEDGED, "", f"it is older than '{CATALOGUE}'")
-            if state.position.sequence > log.state.position.sequence:
+            if state.position.sequence > log.position.sequence:
                 commit = state.counts.commit
                 what = f"it ends before commit {commit}, which '{CATALOGUE}' has"
-                yield Problem(LOG, f"byte {log.state.position.offset}", what)
-            elif state.position.sequence == log.state.position.sequence:
-                yield from _difference(connection, state, log)
+                yield Problem(LOG, f"byte {log.position.offset}", what)
+            elif state.position.sequence == log.position.sequence:
+                yield from _difference(connection, state, log, tables)
     except FileNotFoundError:
         yield Problem(
             CATALOGUE, "", "it is missing; it is rebuilt when the index is opened"
@@ -149,19 +140,22 @@ def _catalogue_problems(
 
 
 def _difference(
-    connection: sqlite3.Connection, state: State, log: _Log
+    connection: sqlite3.Connection,
+    state: State,
+    log: State,
+    tables: sqlite3.Connection,
 ) -> Iterator[Problem]:
     """Compare the tables of a catalogue with those that the log gives."""
-    if state.position != log.state.position:
+    if state.position != log.position:
         yield Problem(CATALOGUE, "", "it does not follow the log")
         return
-    if state != log.state:
+    if state != log:
         yield Problem(CATALOGUE, "", "it does not match the log")
     for (what,) in connection.execute("PRAGMA integrity_check(20)"):
         if what != "ok":
             yield Problem(CATALOGUE, "", what)
     for table, read in _TABLES.items():
-        if _sum(read(connection)) != _sum(read(log.connection)):
+        if _sum(read(connection)) != _sum(read(tables)):
             yield Problem(CATALOGUE, table, "they do not match the log")
 
 
@@ -203,16 +197,18 @@ def _is_upload(path: Path, id: str) -> bool:
     return digest.hexdigest() == path.stem
 
 
-def _file_problems(folder: Path, log: _Log) -> Iterator[Problem]:
+def _file_problems(
+    folder: Path, log: State, tables: sqlite3.Connection
+) -> Iterator[Problem]:
     """Look at codes and what speeds up their search, at pictures and the model."""
-    uid = log.state.uid
-    place, parts = log.state.about.place(folder, uid), kept_parts(log.connection, uid)
+    uid = log.uid
+    place, parts = log.about.place(folder, uid), kept_parts(tables, uid)
     for _, part in sorted(parts.items()):
         yield from part_problems(place, part)
         yield from file_problems(folder, sidecar_rows(part))
-    for id, content in log.connection.execute("SELECT id, content FROM items"):
+    for id, content in tables.execute("SELECT id, content FROM items"):
         yield from _picture_problems(folder, from_row(id, content))
-    yield from file_problems(folder, log.state.about.files)
-    if _METHOD in log.state.about.facts and not log.state.about.files:
+    yield from file_problems(folder, log.about.files)
+    if _METHOD in log.about.facts and not log.about.files:
         what = "it was never kept; the index can be searched by codes only"
         yield Problem(MODEL, "", what)
