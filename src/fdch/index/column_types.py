@@ -161,24 +161,15 @@ def describe_column(
     >>> describe_column([("a", 1), ("b", 2.5), ("c", None)]).counts
     {'number': 2, 'empty': 1}
     """
-    counts, items = Counter[ColumnType](), 0
-    # by type, and whether they may be truths: some of the cells of each
-    kept: dict[tuple[ColumnType, bool], list[tuple[str, Value, str]]] = {}
-    for id, cell in cells:
-        items += 1
-        for value in _values([cell]):
-            counts[type_of(value)] += 1
-            kind = type_of(value), read_truth(value) is not None
-            some = kept.setdefault(kind, [])
-            if len(some) < MAX_LISTED:
-                some.append((id, value, write_cell(cell)))
+    listed = list(cells)
+    known = [(id, write_cell(cell), v) for id, cell in listed for v in _values([cell])]
+    counts = Counter(type_of(value) for *_, value in known)
     if (found := find_type(counts)) is None:
         return None
     type = chosen or found
-    listed = [each for some in kept.values() for each in some]
-    right = dict.fromkeys(text for _, value, text in listed if fits(value, type))
-    wrong = [(id, text) for id, value, text in listed if not fits(value, type)]
-    by_type = count_types(counts, items - counts.total())
+    right = dict.fromkeys(text for _, text, value in known if fits(value, type))
+    wrong = [(id, text) for id, text, value in known if not fits(value, type)]
+    by_type = count_types(counts, len(listed) - len(known))
     return ColumnFacts(type, by_type, list(right)[:_SHOWN], wrong[:MAX_LISTED])
 
 

@@ -8,7 +8,6 @@ let go.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,19 +144,16 @@ def _write_vectors(segment: Segment, pieces: Sequence[Piece]) -> bytes:
 
 def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
     """Write what makes searching a part faster, where it pays."""
-    arrays: dict[str, dict[str, NDArray[Any]]] = {}
     grouping = Grouping.build(rows, place.bits)
-    if grouping is not None:
-        rows, arrays[GROUPING] = grouping.rows, grouping.arrays()
-    buckets = Buckets.build(rows, place.bits)
-    if buckets is not None:
-        arrays[BUCKETS] = buckets.arrays()
+    stored = rows if grouping is None else grouping.rows
     written = {}
-    for kind, each in arrays.items():
-        path = part_file(place.folder, part, kind)
-        write_arrays(path, each)
-        size, content = hash_file(path)
-        written[kind] = (size, content.hex())
+    buckets = Buckets.build(stored, place.bits)
+    for kind, table in ((GROUPING, grouping), (BUCKETS, buckets)):
+        if table is not None:
+            path = part_file(place.folder, part, kind)
+            write_arrays(path, table.arrays())
+            size, content = hash_file(path)
+            written[kind] = (size, content.hex())
     return written
 
 
