@@ -33,25 +33,6 @@ def _segment(rows: Rows, row: Int, words: Any, cut: Ints, width: Int) -> Int:
 
 
 @compiled
-def sort_rows(
-    rows: Rows, words: Any, cut: Ints, width: Int, starts: Places, places: Places
-) -> None:
-    """Sort rows by a segment, those of one bucket by place; write starts and places."""
-    count = rows.shape[0] // len(words)
-    ends = np.zeros(starts.shape[0] + 1, np.int64)
-    for row in range(count):
-        ends[_segment(rows, row, words, cut, width) + 2] += 1
-    for bucket in range(starts.shape[0] - 1):
-        ends[bucket + 1] += ends[bucket]
-    for row in range(count):
-        bucket = _segment(rows, row, words, cut, width) + 1
-        places[ends[bucket]] = row
-        ends[bucket] += 1
-    for bucket in range(starts.shape[0]):
-        starts[bucket] = ends[bucket]
-
-
-@compiled
 def _estimate_time(
     starts: Places, segments: Ints, openings: Ints, row_time: Int, max_time: Int
 ) -> Int:

@@ -27,6 +27,7 @@ from fdch.index.search.rows import (
     row_length,
     row_shape,
     row_type,
+    sort_places,
 )
 from fdch.index.search.scan import Keys, load_kernels, search_with_room
 from fdch.index.search.threads import ranges, share
@@ -129,12 +130,17 @@ def _find_centres(
     words, rings = row_shape(bits), bits + 1
     line, cells = flat(sample), np.empty(len(sample), dtype=np.uint32)
     centres = sample[rng.choice(len(sample), groups, False)]
-    moving = centres.reshape(-1)
+    bits_set = np.unpackbits(line.view(np.uint8).reshape(len(sample), -1), axis=1)
+    moving = centres.reshape(groups, -1).view(np.uint8)
     for turn in range(ROUNDS):
-        kernels.assign(line, words, flat(moving), 0, len(sample), rings, cells)
-        kernels.majorities(line, words, cells, rings, moving)
+        kernels.assign(line, words, flat(centres), 0, len(sample), rings, cells)
         far = (cells % rings).astype(np.int64)
-        sizes = np.bincount(cells // rings, minlength=groups)
+        begins, order = sort_places(cells // rings, groups)
+        sizes = np.diff(begins)
+        filled = np.flatnonzero(sizes)
+        ones = np.add.reduceat(bits_set[order], begins[filled], dtype=np.int32)
+        # the majority of each group, bit by bit; a tie is clear
+        moving[filled] = np.packbits(2 * ones > sizes[filled, None], axis=1)
         small = np.flatnonzero(sizes * 8 < len(sample) / groups)[: groups // 8]
         if turn < ROUNDS - 2 and small.size:
             farthest = np.argsort(-far, kind="stable")[: 8 * small.size]
@@ -151,9 +157,7 @@ def group_rows(rows: Rows, bits: int, centres: Rows, threads: int) -> Grouping:
     pieces = ranges(0, count, -(-count // ROWS_PER_TASK))
     assign = partial(kernels.assign, line, words, middle)
     share([partial(assign, *piece, rings, cells) for piece in pieces], threads)
-    begins = np.empty(len(centres) * rings + 1, dtype=np.int64)
-    order = np.empty(count, dtype=np.uint32)
-    kernels.sort_cells(cells, begins, order)
+    begins, order = sort_places(cells, len(centres) * rings)
     starts = np.empty((len(centres), rings + 1), dtype=np.int64)
     starts[:, :rings] = begins[:-1].reshape(-1, rings)
     starts[:, rings] = begins[rings::rings]

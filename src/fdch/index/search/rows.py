@@ -99,6 +99,23 @@ def freeze(values: NDArray[Value]) -> NDArray[Value]:
     return view
 
 
+def sort_places(values: Places, count: int) -> tuple[Ints, Places]:
+    """Sort rows by a value below a count, those of one value by place.
+
+    Returns:
+        Where each value begins, (count + 1,), and the places of the rows in order.
+
+    >>> sort_places(np.array([2, 0, 2], dtype=np.uint32), 3)[1].tolist()
+    [1, 0, 2]
+    """
+    keys = values.astype(np.uint64) << np.uint64(32)
+    keys |= np.arange(len(values), dtype=np.uint64)
+    keys.sort()  # in less time than np.argsort
+    starts = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(values, minlength=count), out=starts[1:])
+    return starts, keys.astype(np.uint32)  # the lower half of each
+
+
 def check_arrays(
     arrays: Mapping[str, NDArray[Any]],
     expected: Mapping[str, tuple[Any, tuple[int, ...]]],
