@@ -272,20 +272,14 @@ class Catalogue:
             except sqlite3.OperationalError as problem:
                 _log.warning("no space was given back in '%s': %s", self.path, problem)
 
-    def close(self) -> None:
+    def close(self, *, is_inherited: bool = False) -> None:
         """Close every connection.
 
         The last one that may write lets SQLite copy its log into the file, whose
         checksum would then be wrong: so the writer's is the last only if there is
-        nothing to copy.
+        nothing to copy. In a forked child, `is_inherited`, it is the parent's log.
         """
-        self._close(writer_first=_size(self.folder / WAL) > 0)
-
-    def drop(self) -> None:
-        """Close every connection in a forked child, whose parent has the log."""
-        self._close(writer_first=True)
-
-    def _close(self, *, writer_first: bool) -> None:
+        writer_first = is_inherited or _size(self.folder / WAL) > 0
         self._is_closed = True
         order = [self._reader]
         with suppress(IndexError):

@@ -69,14 +69,14 @@ _inherited: list[Any] = []
 
 
 def note_open(opened: Any) -> None:
-    """Remember what a child must leave alone until it calls its method `drop`."""
+    """Remember what a child must leave alone until it opens an index itself."""
     _open.add(opened)
 
 
 def drop_inherited() -> None:
     """Close what this process inherited, before it opens something of its own."""
     while _inherited:
-        _inherited.pop().drop()
+        _inherited.pop().close(is_inherited=True)
 
 
 def _disinherit() -> None:
