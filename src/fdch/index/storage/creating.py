@@ -22,6 +22,7 @@ from fdch.index.storage.files.layout import (
     sync_folder,
     translate_os_errors,
 )
+from fdch.index.storage.files.locking import load_locks
 from fdch.index.storage.files.log import LogHeader, write_log
 from fdch.index.storage.files.records import About, Commit, FileRow
 from fdch.index.store import ColumnType, check_vector_bytes
@@ -87,8 +88,7 @@ def stage(path: Path) -> Iterator[Path]:
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
     """Lock a folder, not a link to one; OSError if somebody else has."""
-    import fcntl
-
+    fcntl = load_locks()
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -53,11 +53,10 @@ class WriterLock:
         if self._handle < 0:
             return
         if os.getpid() == self._owner:  # a forked child has it by inheritance
-            import fcntl
-
             if self._is_named:
                 os.ftruncate(self._handle, 0)
             # unlocked and not only closed: a forked child may have it open still
+            fcntl = load_locks()
             fcntl.flock(self._handle, fcntl.LOCK_UN)
         os.close(self._handle)
         self._handle = -1
@@ -102,13 +101,19 @@ def _open_lock(path: Path) -> int:
         raise
 
 
-def _require_free(handle: int, folder: Path) -> None:
+def load_locks() -> Any:
+    """Import the locks of the system."""
     try:
         import fcntl
     except ImportError as problem:  # Windows
         raise IndexFolderError(
             "writing to an index needs a system with file locks (Linux, macOS)."
         ) from problem
+    return fcntl
+
+
+def _require_free(handle: int, folder: Path) -> None:
+    fcntl = load_locks()
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as problem:
