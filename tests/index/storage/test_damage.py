@@ -167,7 +167,7 @@ def files_of(path):
 def damage(state, path, draw):
     """Damage files of a copy of a state; return the kind of damage.
 
-    Older files are those that a backup may put back.
+    Files that were swapped are whole. Older files are those that a backup may put back.
     """
     kind = draw.choice([*KINDS, "flip", "miss", "old", "swap", "both", "mix"])
     names = list(files_of(path))
@@ -330,7 +330,7 @@ def survive(states, place, count, seed):
             names, relevant = find_changes(state, path)
         case = f"damage {number} of seed {seed}: {kind} {sorted(names)} of {state.path}"
         may_lose = set()
-        if kind != "mix":
+        if kind not in ("swap", "mix"):
             may_lose = losable(state.path, path, before, names)
         clean = verify_folder(path).is_clean
         # the catalogue of an earlier commit, as a power cut leaves it, is replayed

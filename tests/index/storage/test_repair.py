@@ -175,6 +175,18 @@ def test_a_cut_and_a_missing_file_lose_their_rows_only(path, sound):
     require_rest_kept(path, sound, done)
 
 
+def test_swapped_files_are_put_back(path, sound):
+    first, second = rows_files(path)
+    first.rename(path / "x")
+    second.rename(first)
+    (path / "x").rename(second)
+    assert not verify_folder(path).is_clean
+    done = repair_folder(path)
+    assert len(done.restored) == 2
+    assert not done.lost
+    require_rest_kept(path, sound, done)
+
+
 @pytest.mark.parametrize(
     "seed",
     [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 60))],

@@ -213,6 +213,16 @@ def test_a_missing_file_of_vectors_is_encoded_again(path):
     assert verify_folder(path).is_clean
 
 
+def test_files_of_codes_and_vectors_that_were_swapped_go_back(path):
+    [codes], vectors = (path / "codes").iterdir(), vectors_file(path)
+    vectors.rename(path / "other")
+    codes.rename(vectors)
+    (path / "other").rename(codes)
+    done = repair_folder(path)
+    assert not done.lost
+    assert verify_folder(path).is_clean
+
+
 def test_a_folder_without_vectors_has_nothing_of_them(tmp_path):
     path = tmp_path / "index"
     with CodeFolder.create(path, 32, "model") as folder:

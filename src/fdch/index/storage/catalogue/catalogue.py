@@ -29,6 +29,7 @@ from fdch.index.storage.files.layout import (
     file_number,
     file_version,
     hash_descriptor,
+    is_check,
     sqlite_code,
     sync_folder,
     write_durably,
@@ -83,10 +84,9 @@ def check_problem(folder: Path, uid: bytes) -> str | None:
     content = _read_check(folder)
     if content is None:
         return "its checksum is missing"
-    known, check = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
-    if check != digest(known, uid, "check"):
+    if not is_check(content, uid):
         return "its checksum is damaged"
-    is_same = known == _file_check(folder / CATALOGUE)
+    is_same = content[:-DIGEST_BYTES] == _file_check(folder / CATALOGUE)
     return None if is_same else "its checksum does not match"
 
 

@@ -49,6 +49,7 @@ from fdch.index.storage.files.log import (
     read_header,
     read_records,
 )
+from fdch.index.storage.files.misplaced import require_own_names
 from fdch.index.storage.files.records import About
 
 _TRIES = 20
@@ -89,6 +90,7 @@ def recover(folder: Path) -> None:
     found = _compare(folder)
     if found.is_current:
         return
+    require_own_names(folder)
     state = found.state
     # what is written must get no checksum over damage
     if state is None or not found.is_usable or check_problem(folder, state.uid):

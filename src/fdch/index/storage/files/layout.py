@@ -146,6 +146,12 @@ def digest(
     ).digest()
 
 
+def is_check(content: bytes, uid: bytes) -> bool:
+    """Return whether this is what catalogue.check holds, whatever the catalogue is."""
+    known, check = content[:-DIGEST_BYTES], content[-DIGEST_BYTES:]
+    return check == digest(known, uid, "check")
+
+
 def file_number(path: Path) -> tuple[int, int]:
     """Return what differs between a file and another that takes its place."""
     found = path.stat()
@@ -171,6 +177,13 @@ def hash_descriptor(handle: int) -> tuple[int, bytes]:
         checksum.update(block)
         size += len(block)
     return size, checksum.digest()
+
+
+def is_own_name(folder: Path, path: Path) -> bool:
+    """Return whether a file in an index has a name that files of an index have."""
+    first = path.relative_to(folder).parts[0]
+    is_known = first in (*_FILES, MODEL, PICTURES)
+    return is_known or PART_FILE.fullmatch(path.name) is not None
 
 
 def part_file(folder: Path, part: int, kind: str) -> Path:

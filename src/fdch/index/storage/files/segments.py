@@ -35,6 +35,18 @@ HEADER_BYTES = 64
 _CHUNKS_AT_A_TIME = 1024
 
 
+def owner_of_rows(folder: Path, head: bytes) -> Path | None:
+    """Return which file of rows begins like this, None if none does."""
+    if len(head) != HEADER_BYTES or not head.startswith(_MAGIC):
+        return None
+    content, check = head[: _HEAD.size], head[_HEAD.size :]
+    _, _, _, uid, part, padded = _HEAD.unpack(content)
+    kind = padded.rstrip(b"\0").decode("ascii", "replace")
+    is_whole = check == digest(content, uid, "header")
+    is_known = kind in (ROWS, VECTORS, NUMBERS)
+    return part_file(folder, part, kind) if is_whole and is_known else None
+
+
 @dataclass(frozen=True)
 class Segment:
     """Where the rows of one part lie, and how they look."""

@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import partial
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
@@ -44,12 +45,14 @@ from fdch.index.storage.files.layout import (
 )
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import Kind, LogHeader, write_log
+from fdch.index.storage.files.misplaced import owner_by_head
 from fdch.index.storage.files.parts import map_arrays
 from fdch.index.storage.files.records import (
     GROUPING,
     About,
     Checks,
     Commit,
+    FileRow,
     PartRecord,
     join_parts,
     log_entries,
@@ -60,6 +63,11 @@ from fdch.index.storage.files.records import (
 )
 from fdch.index.storage.files.segments import NUMBERS, ROWS, Place, Segment
 from fdch.index.storage.maintenance.copies import Copies, look_up_items, read_copies
+from fdch.index.storage.maintenance.putting_back import (
+    damaged_uploads,
+    owner_by_checksum,
+    put_back,
+)
 from fdch.index.storage.maintenance.verification import verify_folder
 from fdch.index.store import Item, Vectors
 
@@ -87,6 +95,9 @@ def repair_folder(folder: Path, encode: Encode | None = None) -> Repair:
     require_index(folder)
     done = Repair()
     with translate_os_errors(folder), WriterLock(folder):
+        done.restored += put_back(folder, partial(owner_by_head, folder))
+    # locked again, for the lock itself may have been under another name
+    with translate_os_errors(folder), WriterLock(folder):
         if problems := verify_folder(folder, is_locked=True).problems:
             _repair(folder, problems, encode, done)
             done.left = verify_folder(folder, is_locked=True).problems
@@ -109,6 +120,12 @@ def _repair(
     for name in (CODES, VECTORS) if place.vector_bytes else (CODES,):
         (folder / name).mkdir(exist_ok=True)
     rebuilder = _Rebuilder(place, copies, encode, done)
+    uploads = damaged_uploads(folder, problems, copies.items.values())
+    owner = owner_by_checksum(folder, rebuilder.known_files(copies.about), uploads)
+    if moved := put_back(folder, owner):
+        done.restored += moved
+        problems = verify_folder(folder, is_locked=True).problems
+        return _repair(folder, problems, encode, done)
     if wrong:
         rebuilder.look_up_items()
     rebuilder.repair_parts()
@@ -153,6 +170,11 @@ class _Rebuilder:
         self._ranges = sorted(ranges, key=lambda numbers: numbers.start)
         self._lost: set[int] = set()
         self.is_changed = False
+
+    def known_files(self, about: About) -> list[FileRow]:
+        """Return files of the model and of parts whose checksums are known."""
+        tables = map(sidecar_rows, self._parts.values())
+        return [*about.files, *chain.from_iterable(tables)]
 
     def repair_parts(self) -> None:
         """Restore the files of parts; note the items whose rows are lost."""

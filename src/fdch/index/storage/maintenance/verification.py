@@ -42,6 +42,8 @@ from fdch.index.storage.files.layout import (
     translate_os_errors,
 )
 from fdch.index.storage.files.locking import WriterLock
+from fdch.index.storage.files.misplaced import misplaced
+from fdch.index.storage.files.records import PartRecord
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
@@ -74,6 +76,11 @@ def verify_folder(
 
 def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
     """Compare all files with the log, replayed into a temporary catalogue."""
+    if moved := dict(misplaced(folder)):
+        for path, target in moved.items():  # a look inside could write over them
+            what = f"it is '{target.relative_to(folder)}' under another name"
+            yield Problem(path.relative_to(folder).as_posix(), "", what)
+        return
     seen, wrong_slots = read_acknowledged(folder)
     yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_slots)
     progress(Update("verifying", 1, 4, "step"))
@@ -180,21 +187,22 @@ def _picture_problems(folder: Path, item: Item) -> Iterator[Problem]:
     path = folder / PICTURES / stored.name
     where = f"{PICTURES}/{stored.name}"
     if path.is_file():
-        if not _is_upload(path, item.id):
+        if not is_upload(path, item.id, path.stem):
             yield Problem(where, "", "its checksum does not match")
     # a copy has the paths of the index it was made from; a service may keep
     # uploads outside of any index
     elif not stored.is_file() or (
-        (stored.parent.parent / LOG).exists() and _is_upload(stored, item.id)
+        (stored.parent.parent / LOG).exists()
+        and is_upload(stored, item.id, stored.stem)
     ):
         yield Problem(where, "", MISSING)
 
 
-def _is_upload(path: Path, id: str) -> bool:
+def is_upload(path: Path, id: str, stem: str) -> bool:
     """Return whether a file is the picture that an item was uploaded with."""
     digest = hashlib.blake2b(id.encode(), digest_size=16)
     digest.update(b"\0" + path.read_bytes())
-    return digest.hexdigest() == path.stem
+    return digest.hexdigest() == stem
 
 
 def _file_problems(
