@@ -43,7 +43,6 @@ from fdch.index.storage.files.layout import (
 )
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.misplaced import misplaced
-from fdch.index.storage.files.records import PartRecord
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
