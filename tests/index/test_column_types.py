@@ -15,6 +15,7 @@ from fdch.index.column_types import (
     describe_column,
     find_type,
     find_types,
+    nearest_meaning,
     read_date,
     read_truth,
     read_types,
@@ -253,6 +254,39 @@ def test_truth_has_these_spellings():
     words = ("false", "False", "FALSE", "no", "No", "NO")
     assert truth_spellings(False) == (*words, 0)
     assert truth_spellings(True)[-1] == 1
+
+
+@pytest.mark.parametrize(
+    ("type", "value", "meant"),
+    [
+        ("number", "12,50 €", "'x<12.50'"),
+        ("number", "1,234.5", "'x<1234.5'"),
+        ("number", "1.234,5", "'x<1234.5'"),
+        ("number", "1 000", "'x<1000'"),
+        ("number", "$20", "'x<20'"),
+        ("number", "2O", "'x<20'"),
+        ("number", "\N{MINUS SIGN}3", "'x<-3'"),
+        ("number", "1,2,3", ""),
+        ("number", "cheap", ""),
+        ("number", "10..20", "'x>=10' and 'x<=20'"),
+        ("number", "1,5 to 2,5", "'x>=1.5' and 'x<=2.5'"),
+        ("date", "'2024-05-01'", "'x<2024-05-01'"),
+        ("date", "1.5.2024", "'x<2024-05-01'"),
+        ("date", "20241231", "'x<2024-12-31'"),
+        ("date", "2024/12/31", "'x<2024-12-31'"),
+        ("date", "31 December 2024", "'x<2024-12-31'"),
+        ("date", "Jan 2024", "'x<2024-01'"),
+        ("date", "5/24", ""),
+        ("date", "1 2 3 2024", ""),
+        ("date", "2024-01 to 2024-03", "'x>=2024-01' and 'x<=2024-03'"),
+        ("boolean", "ja", "'x<true'"),
+        ("boolean", "off", "'x<false'"),
+        ("boolean", "flase", "'x<false'"),
+        ("boolean", "perhaps", ""),
+    ],
+)
+def test_what_was_probably_meant_is_found(type, value, meant):
+    assert nearest_meaning("x", "<", value, type) == meant
 
 
 def test_numbers_are_sorted_before_texts():

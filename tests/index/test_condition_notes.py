@@ -11,6 +11,8 @@ from fdch.index.store import ColumnType, Condition
 @dataclass
 class Column:
     values: tuple[str, ...] = ()
+    least_and_greatest: tuple[str, str] | None = None
+    numbers: tuple[str, ...] = ()
     odd: tuple[int, str] = (0, "")
     type: ColumnType = "text"
     is_there: bool = False
@@ -20,6 +22,12 @@ class Column:
 
     def values_like(self, text):
         return self.values
+
+    def ends(self):
+        return self.least_and_greatest
+
+    def beside(self, number):
+        return self.numbers
 
     def misfits(self):
         return self.odd
@@ -39,19 +47,16 @@ NAMES = Column(values=("Nikon", "canon"))
         ("=", LONG, "text", NAMES, f"no item has x '{LONG[:60]}'."),
         ("=", "Nik%", "text", NAMES, "for a beginning, write 'x^=Nik'."),
         ("=", "*", "text", NAMES, "no item has x '*'."),
-        ("=", "7", "number", NAMES, "no item has x '7'."),
+        ("=", "7", "number", Column(numbers=("5", "9")), "next to it are 5 and 9."),
         ("=", "7", "number", Column(), "no item has x '7'."),
-        (
-            "=",
-            "free",
-            "number",
-            NAMES,
-            "is not a number. Write a number such as 20 or 12.5.",
-        ),
+        ("=", "7 €", "number", Column(), "is not a number; did you mean 'x=7'?"),
+        ("=", "free", "number", NAMES, "no item has x 'free', which is not a number."),
         ("=", "canan", "number", NAMES, "no item has x 'canan'; did you mean 'canon'?"),
+        ("=", "2024", "date", Column(least_and_greatest=("a", "b")), "go from a to b."),
+        ("=", "2024", "date", Column(least_and_greatest=("a", "a")), "; all are 'a'."),
         ("=", "2024", "date", Column(), "no item has x '2024'."),
         ("=", "no", "boolean", NAMES, "no item has x 'no'."),
-        ("=", "flase", "boolean", NAMES, "not a truth value. Write true or false."),
+        ("=", "flase", "boolean", NAMES, "truth value; did you mean 'x=false'?"),
     ],
 )
 def test_a_missing_value_is_reported_with_its_neighbours(
@@ -67,6 +72,12 @@ def test_a_missing_value_is_reported_with_its_neighbours(
     [
         ("number", Column(), False, []),
         ("text", Column(), True, ["no item has x < 7.", "'x' is a column of texts"]),
+        (
+            "date",
+            Column(least_and_greatest=("1", LONG)),
+            True,
+            [f"no item has x < 7; they go from 1 to {LONG[:60]}."],
+        ),
         (
             "number",
             Column(odd=(1, LONG)),
@@ -97,7 +108,7 @@ def test_texts_compared_with_a_text_are_as_expected():
 
 
 def test_the_nearest_text_is_the_same_but_for_capitals_or_close():
-    assert nearest("KITCHEN", ["Kitchens", "Kitchen", "kitchen "]) == "Kitchen"
+    assert nearest("'KITCHEN' ", ["Kitchens", "Kitchen", "kitchen "]) == "Kitchen"
     assert nearest("kitchn", ["garden", "Kitchen"]) == "Kitchen"
     assert nearest("abcde", ["abcxy"]) == "abcxy"  # six letters in ten are alike
     assert nearest("abcde", ["abxyz"]) is None

@@ -1,4 +1,4 @@
-"""Types of columns: how a cell is read, and which type a column has.
+"""Types of columns: how a cell is read, which type a column has, what was meant.
 
 Numbers are written as in JSON, dates as in ISO 8601, truth as true, false, yes or no.
 A column has the type of four in five of its cells, else it holds texts.
@@ -26,13 +26,15 @@ _DATE = re.compile(
     re.ASCII,
 )
 _YEARS = range(2, 9999)  # whose periods and zones are all within the calendar
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct"]
+_MONTHS += ["nov", "dec"]
+_BETWEEN = re.compile(r"(\S+?)\s*(?:\.\.+|…|–|\bto\b|\band\b)\s*(\S+)")
 KINDS = {"number": "number", "date": "date", "boolean": "truth value"}
 _MANY = {"number": "numbers", "date": "dates", "boolean": "truth values"}
 _MANY |= {"text": "texts"}
 _HOW = {
-    "number": "Write a number such as 20 or 12.5.",
-    "date": "Write a date such as 2024-05-01, 2024-05 or 2024-05-01T12:30.",
-    "boolean": "Write true or false.",
+    "number": "Write a number such as 20 or 12.5",
+    "date": "Write a date such as 2024-05-01, 2024-05 or 2024-05-01T12:30",
 }
 
 
@@ -242,24 +244,84 @@ def check_condition(condition: Condition, type: ColumnType) -> None:
         return
     value = values[0]
     if operator == "^=" or type == "boolean":
+        equal = nearest_meaning(column, "=", value, type) or f"'{column}={value}'"
         what = "beginnings of texts" if operator == "^=" else "numbers, dates and texts"
         raise DataError(
             f"'{column}' is a column of {_MANY[type]}, and '{operator}' compares "
-            f"{what}; did you mean '{column}={value}'?"
+            f"{what}; did you mean {equal}?"
         )
-    if not can_compare(value, type):
+    if (as_number(value) if type == "number" else read_date(value)) is None:
+        meant = nearest_meaning(column, operator, value, type)
+        hint = f"; did you mean {meant}?" if meant else "."
         raise DataError(
-            f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is "
-            f"{explain_type(type)}"
+            f"'{column}' is a column of {_MANY[type]}, and '{value[:60]}' is not "
+            f"a {KINDS[type]}{hint} {_HOW[type]}."
         )
 
 
-def can_compare(value: str, type: ColumnType) -> bool:
-    """Return whether a condition's value is of a type other than text."""
-    read = {"number": as_number, "date": read_date, "boolean": read_truth}[type]
-    return read(value) is not None
+def nearest_meaning(column: str, operator: str, value: str, type: ColumnType) -> str:
+    """Write the condition that was probably meant; nothing where none comes near."""
+    read = {"number": _guess_number, "date": _guess_date, "boolean": _guess_truth}[type]
+    if between := _BETWEEN.fullmatch(value.strip()):
+        low, high = read(between[1]) or between[1], read(between[2]) or between[2]
+        if all(as_number(end) is not None or read_date(end) for end in (low, high)):
+            return f"'{column}>={low}' and '{column}<={high}'"
+    return f"'{column}{operator}{meant}'" if (meant := read(value)) else ""
 
 
-def explain_type(type: ColumnType) -> str:
-    """Say that a value is not of a type other than text, and how to write one."""
-    return f"not a {KINDS[type]}. {_HOW[type]}"
+def strip_quotes(text: str) -> str:
+    """Take off quotes of any kind that stand around a text."""
+    return text.strip("'\"“”„‘’ ")
+
+
+def _guess_number(text: str) -> str:
+    """Find the number in a text with a decimal comma, spaces, a currency or a unit.
+
+    >>> _guess_number("12,50 €"), _guess_number("1,000"), _guess_number("cheap")
+    ('12.50', '1000', '')
+    """
+    text = strip_quotes(text.replace("\N{MINUS SIGN}", "-"))
+    text = re.sub(r"(?<=\d)[Oo]|[Oo](?=\d)", "0", text)
+    text = re.sub(r"(?<=\d)[\s'_’](?=\d{3})", "", text)
+    found = re.fullmatch(r"[^\d,.+-]{0,5}([+-]?[\d.,]*\d)\s*[^\d,.]{0,10}", text)
+    if found is None:
+        return ""
+    number = found[1]
+    if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", number):
+        number = number.replace(",", "")
+    elif re.fullmatch(r"[+-]?\d{1,3}(\.\d{3})+,\d+", number):
+        number = number.replace(".", "").replace(",", ".")
+    elif number.count(",") == 1 and "." not in number:
+        number = number.replace(",", ".")
+    return number if as_number(number) is not None else ""
+
+
+def _guess_date(text: str) -> str:
+    """Find the date in a text that has it in another order or form.
+
+    >>> _guess_date("1.5.2024"), _guess_date("May 2024"), _guess_date("2024/5/1")
+    ('2024-05-01', '2024-05', '2024-05-01')
+    """
+    if read_date(stripped := strip_quotes(text)):
+        return stripped
+    parts = re.findall(r"\d+|[a-z]+", text.lower())
+    months = [p for p in parts if p[:3] in _MONTHS]
+    numbers = [p for p in parts if p.isdecimal()]
+    if re.fullmatch(r"\d{8}", text):
+        numbers = [text[:4], text[4:6], text[6:]]
+    if len(parts) > 3 or not any(len(p) == 4 for p in numbers):
+        return ""
+    if len(numbers[0]) != 4:
+        numbers.reverse()  # the day first, as most of the world writes
+    if months:
+        numbers.insert(1, str(_MONTHS.index(months[0][:3]) + 1))
+    date = "-".join([numbers[0], *(p.zfill(2) for p in numbers[1:])])
+    return date if read_date(date) else ""
+
+
+def _guess_truth(text: str) -> str:
+    known = {"ja": "true", "on": "true", "off": "false", "nein": "false"}
+    known |= {"y": "true", "t": "true", "n": "false", "f": "false"}
+    stripped = strip_quotes(text.lower())
+    near = suggestion(stripped, _TRUTHS).split("'")
+    return known.get(stripped) or (near[1] if len(near) > 1 else "")

@@ -5,13 +5,18 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from fdch.index.cells import as_number
-from fdch.index.column_types import KINDS, can_compare, explain_type
-from fdch.index.conditions import QUOTES, write_condition
+from fdch.index.column_types import (
+    KINDS,
+    nearest_meaning,
+    read_date,
+    read_truth,
+    strip_quotes,
+)
+from fdch.index.conditions import write_condition
 from fdch.index.store import ColumnType, Condition, Operator
 
 MAX_VALUES = 1000  # that are compared with one that no item has
 _SHOWN = 60
-_AROUND = f"'\" {QUOTES}"
 
 
 class Look(Protocol):
@@ -26,6 +31,12 @@ class Look(Protocol):
 
     def values_like(self, text: str) -> Sequence[str]:
         """Return some values, those that begin alike first."""
+
+    def ends(self) -> tuple[str, str] | None:
+        """Return the least and the greatest value that fits the column's type."""
+
+    def beside(self, number: float) -> Sequence[str]:
+        """Return the nearest numbers below and above."""
 
     def misfits(self) -> tuple[int, str]:
         """Count the cells that do not fit the column's type; return one of them."""
@@ -51,27 +62,34 @@ def note_conditions(
 def _note_missing(condition: Condition, value: str, look: Look) -> str:
     """Say that no item has a value, and which one comes nearest."""
     column, type, shown = condition.column, look.type, value[:_SHOWN]
-    bare = value.strip(_AROUND)
     if condition.operator == "^=":
-        begins = {each[: len(value)]: each for each in look.values_like(bare)}
-        near = nearest(bare, begins)
+        begins = {each[: len(value)]: each for each in look.values_like(value)}
+        near = nearest(value, begins)
         hint = f"; did you mean '{column}^={near}'?" if near else "."
         return f"no item has a {column} that begins with '{shown}'{hint}"
     said = f"no item has {column} '{shown}'"
     if value[-1:] in ("*", "%") and len(value) > 1:
         return f"{said}; for a beginning, write '{column}^={value[:-1]}'."
-    if type != "text" and can_compare(value, type):
+    if type == "number" and (number := as_number(value)) is not None:
+        beside = " and ".join(look.beside(number))
+        return f"{said}; next to it are {beside}." if beside else f"{said}."
+    if type == "date" and read_date(value):
+        return said + _span(look)
+    if type == "boolean" and read_truth(value) is not None:
         return f"{said}."
-    if near := nearest(bare, look.values_like(bare)):
+    if type != "text" and (meant := nearest_meaning(column, "=", value, type)):
+        return f"{said}, which is not a {KINDS[type]}; did you mean {meant}?"
+    near = nearest(value, look.values_like(value))
+    if near:
         return f"{said}; did you mean '{near}'?"
-    return f"{said}." if type == "text" else f"{said}, which is {explain_type(type)}"
+    return f"{said}." if type == "text" else f"{said}, which is not a {KINDS[type]}."
 
 
 def _note_range(condition: Condition, look: Look) -> Iterable[str]:
     """Say why a range finds nothing, and which cells match no range."""
     column, type = condition.column, look.type
     if not look.has(condition):
-        yield f"no item has {write_condition(condition)}."
+        yield f"no item has {write_condition(condition)}{_span(look)}"
     if type in ("number", "date"):
         count, example = look.misfits()
         if count:
@@ -93,9 +111,17 @@ def _note_range(condition: Condition, look: Look) -> Iterable[str]:
 def nearest(text: str, known: Iterable[str]) -> str | None:
     """Return the known text nearest to one, capitals and accents aside first."""
     values = list(known)[: 3 * MAX_VALUES]
-    bare = text.casefold()
+    bare = strip_quotes(text).casefold()
     folded = {each.strip().casefold(): each for each in reversed(values)}
     if bare in folded:
         return folded[bare]
     close = difflib.get_close_matches(bare, folded, n=1, cutoff=0.6)
     return folded[close[0]] if close else None
+
+
+def _span(look: Look) -> str:
+    ends = look.ends()
+    if ends is None:
+        return "."
+    low, high = (end[:_SHOWN] for end in ends)
+    return f"; all are '{low}'." if low == high else f"; they go from {low} to {high}."

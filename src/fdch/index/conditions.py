@@ -1,8 +1,8 @@
 """Conditions as a user writes them: `price<=20`, `label in dog,cat`.
 
 A column or a value in double quotes is taken letter by letter, as JSON writes texts:
-`"born in year" = " 1900 "`. What only looks like a condition is refused: `price=>20`,
-`price‹20`, `a=1 and b=2`.
+`"born in year" = " 1900 "`. What only looks like a condition is refused, with the
+condition that was probably meant: `price=>20`, `price‹20`, `a=1 and b=2`.
 """
 
 import json
@@ -32,12 +32,30 @@ _MEANT |= {":": "=", ":=": "=", "=:": "=", "::": "=", "<<": "<", ">>": ">"}
 _MEANT |= {"<==": "<=", ">==": ">=", "^": "^=", "=^": "^=", "^==": "^=", "!~": "!="}
 _MEANT |= {":>": ">", ":<": "<", ":>=": ">=", ":<=": "<=", "=>=": ">=", "=<=": "<="}
 _MEANT |= {each: each for each in ("=", "!=", "<", "<=", ">", ">=", "^=")}
-_ODD = re.compile(rf"[{_SIGN}][{_SIGN}\s]*")
-_JOINED = re.compile(
-    rf".*?(?:\s(?:and|or)\s|&&|\|\||;)\s*\w[^\s=<>!;&|]*\s*(?:{_OPERATORS}).+",
+_WORDS = {"is": "=", "equals": "=", "equal to": "=", "eq": "=", "has": "="}
+_WORDS |= {"is not": "!=", "ne": "!=", "not": "!=", "isnt": "!=", "lt": "<"}
+_WORDS |= {"le": "<=", "gt": ">", "ge": ">=", "below": "<", "under": "<", "above": ">"}
+_WORDS |= {"over": ">", "before": "<", "after": ">", "since": ">=", "until": "<="}
+_WORDS |= {"less than": "<", "more than": ">", "greater than": ">", "at most": "<="}
+_WORDS |= {"at least": ">=", "from": ">=", "up to": "<=", "like": "^=", "ilike": "^="}
+_WORDS |= {"starts with": "^=", "startswith": "^=", "begins with": "^=", "in": "in"}
+_WORDED = re.compile(
+    r"\s*(\S+)\s+("
+    + "|".join(sorted(map(re.escape, _WORDS), key=len, reverse=True))
+    + r")\s+(\S.*)",
     re.DOTALL | re.IGNORECASE,
 )
-QUOTES = "“”„‟«»‘’‚‹›＂"
+_ODD = re.compile(rf"[{_SIGN}][{_SIGN}\s]*")
+_BETWEEN = re.compile(
+    r"\s*(\S+)\s+(?:is\s+)?between\s+(\S+)\s+and\s+(\S+)\s*", re.IGNORECASE
+)
+_NONE_OF = re.compile(r"\s*(\S+)\s+not\s+in\s+(\S.*)", re.DOTALL | re.IGNORECASE)
+_JOINED = re.compile(
+    rf"(.*?)(\s(?:and|or)\s|&&|\|\||;)\s*(\w[^\s=<>!;&|]*\s*(?:{_OPERATORS}).+)",
+    re.DOTALL | re.IGNORECASE,
+)
+_RANGES = ("<", "<=", ">", ">=")
+_QUOTES = "“”„‟«»‘’‚‹›＂"
 
 
 def parse_condition(text: str) -> Condition:
@@ -99,7 +117,12 @@ def _parts(text: str) -> tuple[str, str, str]:
         return text[: listed.start()].strip(), "in", text[listed.end() :]
     if written is None:
         raise _wrong(text)
-    return text[: written.start()].strip(), written[0], text[written.end() :]
+    return _around(text, written)
+
+
+def _around(text: str, found: re.Match[str]) -> tuple[str, str, str]:
+    """Part a text at an operator: what is before it, the operator, what follows."""
+    return text[: found.start()].strip(), found[0], text[found.end() :]
 
 
 def _value(text: str, given: str) -> str:
@@ -144,28 +167,60 @@ def _refuse_odd(text: str, column: str, operator: str, rest: str) -> None:
     if operator == "in":
         if rest[0] == "(" and rest[-1] == ")":
             raise _wrong(text, f"'{column} in {rest[1:-1].strip()}'")
+        if column.lower().endswith(" not"):
+            raise _wrong(text, _guess_condition(text))
         return
     if rest[0] in _SIGN or column[-1:] in (*_SIGN, "*"):
-        raise _wrong(text)
-    if rest[0] in QUOTES and rest[-1] in QUOTES and len(rest) > 2:
+        raise _wrong(text, _guess_condition(text))
+    if rest[0] in _QUOTES and rest[-1] in _QUOTES and len(rest) > 2:
         raise _wrong(text, f"'{column}{operator}\"{rest[1:-1]}\"'")
-    if _JOINED.fullmatch(rest):
-        raise _wrong(text, "several conditions, each on its own")
+    if joined := _JOINED.fullmatch(rest):
+        first, other = f"{column}{operator}{joined[1].strip()}", joined[3].strip()
+        word = joined[2].strip().lower()
+        raise _wrong(text, _several(first, other, is_any=word in ("or", "||")))
+    chain = _OPERATOR.search(rest) if operator in _RANGES else None
+    if chain and chain[0] in _RANGES and (middle := rest[: chain.start()].strip()):
+        back = operator.translate(str.maketrans("<>", "><"))
+        last = f"{middle}{chain[0]}{rest[chain.end() :].strip()}"
+        raise _wrong(text, f"'{middle}{back}{column}' and '{last}', two conditions")
+
+
+def _several(first: str, other: str, *, is_any: bool) -> str:
+    """Write conditions that were given as one."""
+    found = [_OPERATOR.search(each) for each in (first, other)]
+    if not is_any or found[0] is None or found[1] is None:
+        return f"'{first}' and '{other}', two conditions"
+    left, right = _around(first, found[0]), _around(other, found[1])
+    if left[0] == right[0] and left[1] == right[1] == "=":
+        return f"'{left[0]} in {left[2].strip()},{right[2].strip()}'"
+    return ""
 
 
 def _guess_condition(text: str) -> str:
-    """Write the condition that odd signs come nearest to; nothing without any."""
+    """Write the condition that a text comes nearest to; nothing where there is none."""
+    if found := _BETWEEN.fullmatch(text):
+        column, low, high = found.groups()
+        return f"'{column}>={low}' and '{column}<={high}', two conditions"
+    if found := _NONE_OF.fullmatch(text):
+        parts = [part.strip() for part in found[2].strip("()").split(",")]
+        return " and ".join(f"'{found[1]}!={part}'" for part in parts if part)
     plain = text.translate(_SIGNS)
-    found = _ODD.search(plain)
-    operator = _MEANT.get("".join(found[0].split())) if found else None
-    if found is None or operator is None:
-        return ""
-    column, value = plain[: found.start()].strip(), plain[found.end() :].strip()
-    return f"'{column}{operator}{value}'" if column and value else ""
+    if found := _ODD.search(plain):
+        column, signs, value = _around(plain, found)
+        operator = _MEANT.get("".join(signs.split()))
+        if operator and column and value:
+            return f"'{column}{operator}{value.strip()}'"
+    if found := _WORDED.fullmatch(plain):
+        operator = _WORDS[" ".join(found[2].lower().split())]
+        space, value = " " if operator == "in" else "", found[3].strip()
+        value = value.strip("%'") if operator == "^=" else value
+        return f"'{found[1]}{space}{operator}{space}{value}'"
+    words = plain.split()
+    return f"'{words[0]}={words[1]}'" if len(words) == 2 else ""
 
 
-def _wrong(text: str, meant: str = "") -> SettingError:
-    meant = meant or _guess_condition(text)
+def _wrong(text: str, meant: str | None = None) -> SettingError:
+    meant = _guess_condition(text) if meant is None else meant
     hint = f"; did you mean {meant}?" if meant and len(meant) < 300 else "."
     return SettingError(
         f"'{text[:100]}' is not a condition{hint} Write 'column=value', with !=, <, "

@@ -86,6 +86,12 @@ class _Look:
     def values_like(self, text: str) -> list[str]:
         return list(dict.fromkeys(map(write_cell, self.cells())))
 
+    def ends(self) -> None:
+        """Return nothing: a server does not say what is least."""
+
+    def beside(self, number: float) -> list[str]:
+        return []  # a server does not say what is next to a number
+
     def misfits(self) -> tuple[int, str]:
         filter = misfit_expression(self.column, self.type)
         count = self.collection.count(filter)

@@ -8,7 +8,13 @@ from typing import Self
 import numpy as np
 
 from fdch.index.cells import Value
-from fdch.index.column_types import MAX_LISTED, count_types, find_type, type_of
+from fdch.index.column_types import (
+    MAX_LISTED,
+    count_types,
+    find_type,
+    strip_quotes,
+    type_of,
+)
 from fdch.index.condition_notes import MAX_VALUES
 from fdch.index.storage.catalogue.cell_table import COUNT, join_numbers
 from fdch.index.storage.catalogue.clauses import (
@@ -63,13 +69,40 @@ class ColumnLook(Column):
 
     def values_like(self, text: str) -> list[str]:
         """Return some values, those that begin with the same letter first."""
-        letters = dict.fromkeys((text[:1].lower(), text[:1].upper(), ""))
+        first = strip_quotes(text)[:1]
+        letters = dict.fromkeys((first.lower(), first.upper(), ""))
         return [
             value
             for letter in letters
             for clause, bounds in prefix_clauses(letter)[:1]
             for (value,) in self._rows(
                 f"SELECT DISTINCT {TEXT}", clause, *bounds, MAX_VALUES
+            )
+        ]
+
+    def ends(self) -> tuple[str, str] | None:
+        """Return the least and the greatest value that fits the column's type."""
+        found = [
+            value
+            for order in ("", "DESC")
+            for (value,) in self._rows(
+                f"SELECT {TEXT}", FITTING[self.type], 1, order=f"value {order}"
+            )
+        ]
+        return (found[0], found[1]) if found else None
+
+    def beside(self, number: float) -> list[str]:
+        """Return the nearest numbers below and above."""
+        sides = (("<", "value DESC"), (">", "value"))
+        return [
+            value
+            for sign, order in sides
+            for (value,) in self._rows(
+                f"SELECT {TEXT}",
+                f"value {sign} ? AND {IS_NUMBER}",
+                number,
+                1,
+                order=order,
             )
         ]
 
@@ -117,9 +150,12 @@ class ColumnLook(Column):
         found["text"] -= found["date"] + found["boolean"]
         return {type: count for type, count in found.items() if count}
 
-    def _rows(self, select: str, clause: str, *bounds: Value) -> Iterator[tuple]:  # type: ignore[type-arg]
+    def _rows(
+        self, select: str, clause: str, *bounds: Value, order: str = ""
+    ) -> Iterator[tuple]:  # type: ignore[type-arg]
         """Read rows of the column; the last of the bounds is how many at most."""
-        query = f'{select} FROM cells WHERE "column" = ? AND ({clause}) LIMIT ?'
+        query = f'{select} FROM cells WHERE "column" = ? AND ({clause})'
+        query += (f" ORDER BY {order}" if order else "") + " LIMIT ?"
         yield from self.connection.execute(query, (self.number, *bounds))
 
 

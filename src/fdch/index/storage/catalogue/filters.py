@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from fdch.errors import DataError
 from fdch.index import condition_notes
 from fdch.index.column_types import check_condition, require_names
 from fdch.index.search.gallery import Gallery
@@ -15,14 +16,25 @@ from fdch.index.storage.catalogue.columns import ColumnLook, number_columns
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Condition
 
+_BACKWARDS = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 Flags = NDArray[np.bool_]  # of rows, by position
 
 
 def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> None:
     """Refuse conditions on a column that no item has; name the nearest known one."""
-    named = (condition.column for condition in conditions)
     names = list(dict.fromkeys([LABEL, *known]))
-    require_names("no item has a column '{}'", named, names)
+    for condition in conditions:
+        if condition.column not in names and (hint := _swap_sides(condition, names)):
+            raise DataError(f"no item has a column '{condition.column}'{hint}")
+        require_names("no item has a column '{}'", [condition.column], names)
+
+
+def _swap_sides(condition: Condition, names: Sequence[str]) -> str:
+    """Return what was meant by a condition that begins with its value."""
+    [column, *others], operator = condition.values or ("",), condition.operator
+    if others or column not in names or operator not in _BACKWARDS:
+        return ""
+    return f"; did you mean '{column}{_BACKWARDS[operator]}{condition.column}'?"
 
 
 def filter_gallery(view: View, where: Sequence[Condition]) -> Gallery:
