@@ -32,7 +32,11 @@ class WriterLock:
         self._handle = _open_lock(folder / LOCK)
         try:
             _require_free(self._handle, folder)
-            self._is_named = os.access(folder / LOCK, os.W_OK)
+            first = os.pread(self._handle, 1, 0)
+            # not where it may not be written, or is another file under this name
+            self._is_named = os.access(folder / LOCK, os.W_OK) and (
+                not first or first.isdigit()
+            )
             if self._is_named:
                 os.ftruncate(self._handle, 0)
                 owner = f"{os.getpid()} {socket.gethostname()}\n"
