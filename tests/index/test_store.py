@@ -63,9 +63,13 @@ def test_every_item_has_a_code_and_an_id_of_its_own():
 @pytest.mark.parametrize(
     ("width", "vectors", "complaint"),
     [
-        (0, np.zeros((2, 3), np.int8), "keeps no vector of each item; some were given"),
-        (3, None, "keeps a vector of 3 bytes of each item; none were given"),
-        (3, np.zeros((2, 4), np.int8), r"\(2, 3\) for 2 items; got int8 of .*\(2, 4\)"),
+        (
+            0,
+            np.zeros((2, 3), np.int8),
+            r"no vectors of 2 items; got int8 of shape \(2, 3\)",
+        ),
+        (3, None, r"int8 of shape \(2, 3\) of 2 items; got none\."),
+        (3, np.zeros((2, 4), np.int8), r"\(2, 3\) of 2 items; got int8 of .*\(2, 4\)"),
         (3, np.zeros((1, 3), np.int8), r"got int8 of shape \(1, 3\)"),
         (3, np.zeros((2, 3), np.uint8), r"got uint8 of shape \(2, 3\)"),
     ],

@@ -123,7 +123,7 @@ def test_vectors_order_what_several_parts_find(pairs, tmp_path, monkeypatch):
         ({"like": [3]}, SettingError, "like must be a list of texts"),
         ({"like": [str(i) for i in range(33)]}, SettingError, "32 entries at most"),
         ({"text": "w0-1", "avoid": ["a"] * 2 + ["?"]}, SettingError, "no word in it"),
-        ({"like": ["pair 3", "par 3"]}, DataError, "Near 'par 3' are 'pair 3"),
+        ({"like": ["pair 3", "par 3"]}, DataError, "has no item 'par 3'"),
         ({"text": "%", "like": ["pair 3"]}, UnknownWords, "no word of '%' is known"),
     ],
     ids=str,

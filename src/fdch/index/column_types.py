@@ -6,7 +6,7 @@ A column has the type of four in five of its cells, else it holds texts.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple, cast, get_args
@@ -41,7 +41,7 @@ _HOW = {
 class Period(NamedTuple):
     """The time that a date names, from its start up to its end, in UTC.
 
-    A day, month or year is all of it; a time of day has no length.
+    A day, month or year is all of it; a time of day is the microsecond it names.
     """
 
     start: datetime
@@ -64,7 +64,7 @@ def read_date(text: str) -> Period | None:
         return None
     start = start.astimezone(UTC) if start.tzinfo else start.replace(tzinfo=UTC)
     if len(text) > 10:
-        return Period(start, start)
+        return Period(start, start + timedelta(microseconds=1))
     if len(text) == 10:
         return Period(start, start + timedelta(days=1))
     if len(text) == 4:
@@ -74,17 +74,13 @@ def read_date(text: str) -> Period | None:
 
 def compare_dates(cell: Period, operator: str, wanted: Period) -> bool:
     """Compare a cell with a date, by its start; "=" means inside of it."""
-    is_before_end = cell.start < wanted.end or cell.start == wanted.start
-    if operator == "<":
-        return cell.start < wanted.start
-    if operator == "<=":
-        return is_before_end
-    if operator == ">":
-        return not is_before_end
-    is_after = cell.start >= wanted.start
-    if operator == ">=":
-        return is_after
-    return is_after and is_before_end and cell.end <= wanted.end
+    return {
+        "<": cell.start < wanted.start,
+        "<=": cell.start < wanted.end,
+        ">": cell.start >= wanted.end,
+        ">=": cell.start >= wanted.start,
+        "=": cell.start >= wanted.start and cell.end <= wanted.end,
+    }[operator]
 
 
 def read_truth(value: Value) -> bool | None:
@@ -167,24 +163,15 @@ def describe_column(
     >>> describe_column([("a", 1), ("b", 2.5), ("c", None)]).counts
     {'number': 2, 'empty': 1}
     """
-    counts, items = Counter[ColumnType](), 0
-    # by type, and whether they may be truths: some of the cells of each
-    kept: dict[tuple[ColumnType, bool], list[tuple[str, Value, str]]] = {}
-    for id, cell in cells:
-        items += 1
-        for value in _values([cell]):
-            counts[type_of(value)] += 1
-            kind = type_of(value), read_truth(value) is not None
-            some = kept.setdefault(kind, [])
-            if len(some) < MAX_LISTED:
-                some.append((id, value, write_cell(cell)))
+    listed = list(cells)
+    known = [(id, write_cell(cell), v) for id, cell in listed for v in _values([cell])]
+    counts = Counter(type_of(value) for *_, value in known)
     if (found := find_type(counts)) is None:
         return None
     type = chosen or found
-    listed = [each for some in kept.values() for each in some]
-    right = dict.fromkeys(text for _, value, text in listed if fits(value, type))
-    wrong = [(id, text) for id, value, text in listed if not fits(value, type)]
-    by_type = count_types(counts, items - counts.total())
+    right = dict.fromkeys(text for _, text, value in known if fits(value, type))
+    wrong = [(id, text) for id, text, value in known if not fits(value, type)]
+    by_type = count_types(counts, len(listed) - len(known))
     return ColumnFacts(type, by_type, list(right)[:_SHOWN], wrong[:MAX_LISTED])
 
 
@@ -217,13 +204,18 @@ def read_types(given: Mapping[str, object]) -> dict[str, ColumnType]:
 def require_typed_columns(types: Iterable[str], known: Iterable[str]) -> None:
     """Refuse the type of a column that no item has; name the nearest known one."""
     names = [name for name in known if name != LABEL]
-    for name in types:
-        if name not in names:
-            hint = suggestion(name, names) or "."
-            listed = ", ".join(f"'{each}'" for each in names[:20]) or "none"
+    require_names("a type is given for column '{}', which no item has", types, names)
+
+
+def require_names(said: str, wanted: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse a column that is not known; name the nearest, and some that are."""
+    for name in wanted:
+        if name not in known:
+            hint = suggestion(name, known) or "."
+            listed = ", ".join(f"'{each}'" for each in known[:20]) or "none"
             raise DataError(
-                f"a type is given for column '{name}', which no item has{hint} "
-                f"Columns are: {listed}{', ...' if len(names) > 20 else ''}."
+                f"{said.format(name)}{hint} Columns are: {listed}"
+                f"{', ...' if len(known) > 20 else ''}."
             )
 
 

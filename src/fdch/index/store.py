@@ -385,21 +385,23 @@ def check_items(items: Sequence[Item], codes: Codes) -> None:
 
 def check_vectors(name: str, width: int, items: int, vectors: Vectors | None) -> None:
     """Refuse vectors that do not fit the store of a name and the items to add."""
-    if vectors is None and width == 0:
-        return
-    if vectors is None or width == 0:
-        keeps = f"a vector of {width} bytes" if width else "no vector"
-        given = "some" if width == 0 else "none"
+    given = None if vectors is None else (vectors.dtype, vectors.shape)
+    if given != ((np.dtype(np.int8), (items, width)) if width else None):
+        keeps = f"vectors as int8 of shape {(items, width)}" if width else "no vectors"
         raise ModelMismatch(
-            f"index '{name}' keeps {keeps} of each item; {given} were given. Encode "
+            f"index '{name}' keeps {keeps} of {items} items; got "
+            f"{'none' if given is None else f'{given[0]} of shape {given[1]}'}. Encode "
             "with the index's own model, or make a new index."
         )
-    if vectors.dtype != np.int8 or vectors.shape != (items, width):
-        raise ModelMismatch(
-            f"index '{name}' keeps vectors as int8 of shape {(items, width)} for "
-            f"{items} items; got {vectors.dtype} of shape {vectors.shape}. Encode with "
-            "the index's own model."
-        )
+
+
+def unknown_ids(name: str, unknown: Sequence[str]) -> DataError:
+    """Make the error of ids that a store does not have."""
+    listed = ", ".join(f"'{id}'" for id in unknown[:10])
+    return DataError(
+        f"index '{name}' has no item {listed}{', ...' if len(unknown) > 10 else ''}. "
+        "Check the spelling; searching by words shows the ids of what is found."
+    )
 
 
 def is_whole(text: str) -> bool:

@@ -3,10 +3,7 @@
 import base64
 import hashlib
 import io
-import os
 import stat
-import subprocess
-import sys
 
 import pytest
 
@@ -107,24 +104,3 @@ def test_a_model_too_large_is_refused(milvus_url, monkeypatch):
     monkeypatch.setattr(model, "MAX_BYTES", 9)
     with pytest.raises(IndexFolderError, match="a model kept on Milvus has at most 9"):
         MilvusStore.create(milvus_url, 16, write_files)
-
-
-@pytest.mark.slow
-def test_a_copy_that_a_killed_process_left_is_cleared_away(
-    store, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    script = (
-        "import os, signal\n"
-        "from fdch.index.milvus.model import passing_folder\n"
-        "with passing_folder() as folder:\n"
-        "    folder.mkdir()\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    places = {**os.environ, "TMPDIR": str(tmp_path)}
-    subprocess.run([sys.executable, "-c", script], env=places, check=False)
-    (left,) = tmp_path.iterdir()
-    folder = store.model_folder()
-    assert list(tmp_path.iterdir()) == [folder.parent] != [left]
-    store.close()
-    assert not list(tmp_path.iterdir())

@@ -182,9 +182,7 @@ def test_codes_come_back_as_they_were_added(filled):
         == random_codes(20)[[3, 0, 3]]
     )
     assert len(filled.fetch([]).codes) == 0
-    with pytest.raises(
-        DataError, match=r"2 of 3 ids are not in index milvus://.*, such as 'x'\. Check"
-    ):
+    with pytest.raises(DataError, match=r"'milvus://.*' has no item 'x', 'y'\. Check"):
         filled.fetch(["x", "cell 0", "y"])
 
 
@@ -401,7 +399,7 @@ def test_vectors_come_back_with_their_items(milvus_url, width):
     codes, vectors = random_codes(300), random_vectors(300, width)
     with MilvusStore.create(milvus_url, BITS, MODEL, vector_bytes=width) as store:
         store.add(named(300), codes, vectors)
-        with pytest.raises(ModelMismatch, match=f"of {width} bytes .*; none were"):
+        with pytest.raises(ModelMismatch, match=rf"shape \(1, {width}\) .*got none"):
             store.add(named(1), codes[:1])
     query = random_codes(1, seed=3)
     with MilvusStore.open(milvus_url) as store:

@@ -251,22 +251,6 @@ def test_at_least_one_item_must_be_requested(k):
         within(Gallery(64, ()), query, 2, most=k)
 
 
-def test_allowed_numbers_must_rise():
-    with pytest.raises(DataError, match="must rise"):
-        Gallery(64, ()).only(np.array([2, 2]))
-
-
-def test_rows_of_another_type_are_refused():
-    with pytest.raises(DataError, match="uint64"):
-        Gallery(64, (Part(np.zeros(3, dtype=np.uint32), 0),))
-
-
-def test_parts_must_rise_in_number():
-    rows = np.zeros(3, dtype=np.uint64)
-    with pytest.raises(DataError, match="begins at 2"):
-        Gallery(64, (Part(rows, 0), Part(rows, 2)))
-
-
 def test_without_numba_numpy_searches(monkeypatch):
     monkeypatch.setitem(sys.modules, "fdch.index.search.scan_kernels", None)
     forget = scan.load_kernels.cache_clear, scan.load_engine.cache_clear

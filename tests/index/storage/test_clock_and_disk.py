@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from tests.index.store_samples import random_codes, sample_items
 
-from fdch.index.storage.files.staging import clear_staging, staging_folder
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance.verification import verify_folder
 
@@ -69,15 +68,6 @@ def test_a_clock_that_jumps_or_stands_still_hides_no_write(tmp_path, set_clock, 
     assert verify_folder(path).is_clean
     with CodeFolder.open(path, writable=True) as again:
         assert ids(again) == expected
-
-
-def test_a_clock_a_year_ahead_takes_no_index_from_its_maker(tmp_path, set_clock):
-    with staging_folder(tmp_path / "index", "0" * 32) as staging:
-        set_clock(-YEAR)  # the folder looks old to everybody else
-        os.utime(staging, (0, 0))
-        set_clock(YEAR)
-        clear_staging(tmp_path)
-        assert staging.is_dir()
 
 
 def test_a_slow_disk_shows_readers_whole_commits(tmp_path, monkeypatch):

@@ -1,13 +1,10 @@
 """Indexes whose making is stopped: whole, or not there."""
 
-import os
-
 import pytest
 from tests.index.storage.killing import kill_at
 from tests.index.store_samples import copying
 
 from fdch.errors import IndexFolderError
-from fdch.index.storage.files.layout import LOCK
 from fdch.index.storage.folder import CodeFolder
 from fdch.index.storage.maintenance.verification import verify_folder
 
@@ -78,32 +75,15 @@ def test_what_others_are_making_is_left_alone(run, tmp_path):
         assert verify_folder(tmp_path / name).is_clean
 
 
-def test_one_that_is_about_to_be_locked_is_left_alone_for_an_hour(tmp_path):
-    bare, empty = (tmp_path / (DRAFT + digit * 32) for digit in "12")
-    bare.mkdir()
-    empty.mkdir()
-    (empty / LOCK).touch()
-    CodeFolder.create(tmp_path / "index", 32, "model").close()
-    assert drafts(tmp_path) == [bare.name, empty.name]
-    for draft in (bare, empty):
-        os.utime(draft, (0, 0))
-    CodeFolder.create(tmp_path / "other", 32, "model").close()
-    assert drafts(tmp_path) == []
-
-
 def test_what_is_no_folder_in_the_making_is_left_alone(run, tmp_path):
     (tmp_path / (DRAFT + "1" * 31)).mkdir()
     (tmp_path / (DRAFT + "f" * 32 + ".old")).mkdir()
     (tmp_path / (DRAFT + "2" * 32)).touch()
     (tmp_path / (DRAFT + "3" * 32)).symlink_to(run, target_is_directory=True)
-    (run / LOCK).write_text("words")
-    for path in (run, *tmp_path.glob(".*")):
-        os.utime(path, (0, 0), follow_symlinks=False)
     before = drafts(tmp_path)
     CodeFolder.create(tmp_path / "index", 32, "model").close()
     assert drafts(tmp_path) == before
     assert (run / "run.json").exists()
-    assert (run / LOCK).read_text() == "words"
 
 
 def test_an_index_that_never_got_its_model_is_reported(tmp_path):

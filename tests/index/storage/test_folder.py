@@ -78,7 +78,7 @@ def test_removed_items_are_gone_and_unknown_ids_reported(filled):
     assert len(filled) == 58
     assert filled.items(["item 3"]) == [None]
     assert "item 3" not in filled.search(random_codes(1), radius=32)[0].ids
-    with pytest.raises(DataError, match=r"1 of 2 ids are not in index .*: 'item 3'"):
+    with pytest.raises(DataError, match=r"has no item 'item 3'\. Check"):
         filled.fetch(["item 5", "item 3"])
 
 

@@ -105,7 +105,7 @@ def test_other_widths_are_refused(tmp_path, width):
 def test_vectors_that_do_not_fit_are_refused(path, tmp_path):
     item, code = sample_items(1, COUNT), random_codes(1)
     with CodeFolder.open(path, writable=True) as folder:
-        with pytest.raises(ModelMismatch, match="of 24 bytes of each item; none were"):
+        with pytest.raises(ModelMismatch, match=r"\(1, 24\) of 1 items; got none"):
             folder.add(item, code)
         with pytest.raises(ModelMismatch, match=r"int8 of shape \(1, 24\).*\(1, 23\)"):
             folder.add(item, code, random_vectors(1, 23))
@@ -113,7 +113,9 @@ def test_vectors_that_do_not_fit_are_refused(path, tmp_path):
             folder.add_numbered(code, np.zeros((1, 24), np.float32))
         assert len(folder) == COUNT
     with CodeFolder.create(tmp_path / "plain", 32, "model") as folder:
-        with pytest.raises(ModelMismatch, match="keeps no vector of each item; some"):
+        with pytest.raises(
+            ModelMismatch, match="keeps no vectors of 1 items; got int8"
+        ):
             folder.add(item, code, random_vectors(1, 24))
         folder.add(item, code)
         assert folder.fetch(["item 500"]).vectors is None

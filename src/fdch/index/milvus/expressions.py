@@ -134,7 +134,7 @@ def _compare_date(column: str, operator: str, value: str) -> str:
     place, date = f'{CELLS}["{cell_key(column)}"]', read_date(value)
     assert date is not None
     start, end = repr(date.start.timestamp()), repr(date.end.timestamp())
-    is_moment = start == end
+    is_moment = len(value) > 10  # whose end may be the same number of seconds
     cell = f'{place}["d0"]'
     if operator == "<":
         return f"{cell} < {start}"

@@ -8,10 +8,8 @@ made.
 
 import base64
 import hashlib
-import secrets
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
@@ -22,24 +20,12 @@ from fdch.index.milvus.connection import Connection
 from fdch.index.milvus.expressions import literal
 from fdch.index.milvus.schema import Description
 from fdch.index.milvus.searching import batches
-from fdch.index.storage.files.layout import MODEL
-from fdch.index.storage.files.staging import clear_staging, staging_folder
 
 MARK = "fdch model, format 2"
 PIECE_BYTES = 48_000  # 64,000 letters; Milvus takes 65,535
 MAX_BYTES = 2 * 2**30
 VECTOR = "unused"  # Milvus demands one in every collection
 PIECES_A_REQUEST = 100
-
-
-@contextmanager
-def passing_folder() -> Iterator[Path]:
-    """Name a temporary folder for a model on its way; those of killed processes go."""
-    temporary = Path(tempfile.gettempdir())
-    clear_staging(temporary)
-    with staging_folder(temporary / MODEL, secrets.token_hex(16)) as staging:
-        staging.chmod(0o700)  # others may list the place it lies in
-        yield staging / MODEL
 
 
 class ModelCollection(Collection):

@@ -71,9 +71,7 @@ class Description:
                 f"reads format {FORMAT}. Create the index again, or use the fdch that "
                 "made it."
             )
-        kinds = {"bits": int, "model": str, "facts": dict, "generation": str}
-        kinds |= {"vector_bytes": int, "types": dict}
-        kinds |= {"model_bytes": int, "model_digest": str}
+        kinds = {name: type(value) for name, value in vars(cls(0, "", {}, "")).items()}
         is_right = all(type(document.get(name)) is kinds[name] for name in kinds)
         if not is_right or not {*document["types"].values()} <= {*get_args(ColumnType)}:
             raise DamagedIndex(

@@ -6,6 +6,8 @@ clocks; one batch is on the server's log, not on this machine's disk.
 """
 
 import secrets
+import shutil
+import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fdch.codes import Codes
-from fdch.errors import DataError, IndexFolderError, SettingError, StoreAway
+from fdch.errors import IndexFolderError, SettingError, StoreAway
 from fdch.index.column_types import read_types
 from fdch.index.milvus.address import Address
 from fdch.index.milvus.collection import INDEX_TYPE, STRONG, Collection
 from fdch.index.milvus.columns import Columns
 from fdch.index.milvus.connection import TIMEOUT_SECONDS, Connection
-from fdch.index.milvus.model import ModelCollection, passing_folder
+from fdch.index.milvus.model import ModelCollection
 from fdch.index.milvus.schema import (
     CODE,
     ITEM_FIELDS,
@@ -36,6 +38,7 @@ from fdch.index.milvus.schema import (
 )
 from fdch.index.milvus.searching import MAX_HITS, Search, answer, as_bytes
 from fdch.index.search.rows import MAX_BITS
+from fdch.index.storage.files.layout import MODEL
 from fdch.index.store import (
     LABEL,
     Added,
@@ -54,6 +57,7 @@ from fdch.index.store import (
     check_length,
     check_vector_bytes,
     check_vectors,
+    unknown_ids,
 )
 
 if TYPE_CHECKING:
@@ -109,7 +113,8 @@ class MilvusStore(CodeStore):
             codes, models = Collection(connection), ModelCollection(connection)
             generation, size, digest = secrets.token_hex(8), 0, ""
             if not isinstance(model, str):
-                with passing_folder() as folder:
+                with tempfile.TemporaryDirectory() as temporary:
+                    folder = Path(temporary) / MODEL
                     model = model(folder)
                     size, digest = models.save(generation, folder)
             made = Description(
@@ -207,13 +212,8 @@ class MilvusStore(CodeStore):
         """Return items, codes, vectors, some hundred at a time as of one moment."""
         fields = [*ITEM_FIELDS, CODE, *([VECTOR] if self.vector_bytes else [])]
         known = self._collection.fetch(ids, fields, ITEM_IDS)
-        missing = [name for name in ids if name not in known]
-        if missing:
-            raise DataError(
-                f"{len(missing)} of {len(ids)} ids are not in index {self.name}, such "
-                f"as '{missing[0]}'. Check the spelling; searching by words shows the "
-                "ids of what is found."
-            )
+        if unknown := [name for name in ids if name not in known]:
+            raise unknown_ids(self.name, unknown)
         rows = [known[name] for name in ids]
         written = [row.get(VECTOR, "") for row in rows]
         vectors = read_vectors(written, self.vector_bytes)
@@ -314,13 +314,12 @@ class MilvusStore(CodeStore):
     def model_folder(self) -> Path:
         """Return a folder with the model's files; it lives until `close`."""
         if self._model_folder is None:
-            with ExitStack() as stack:
-                folder = stack.enter_context(passing_folder())
-                models = ModelCollection(self._connection)
-                models.write_files(self._described, folder)
-                # Also deleted where the store is forgotten, or the program ends.
-                self._forget_model = weakref.finalize(self, stack.pop_all().close)
-            self._model_folder = folder
+            folder = tempfile.mkdtemp(prefix="fdch-")
+            # Also deleted where the store is forgotten, or the program ends.
+            self._forget_model = weakref.finalize(self, shutil.rmtree, folder, True)
+            models = ModelCollection(self._connection)
+            models.write_files(self._described, Path(folder) / MODEL)
+            self._model_folder = Path(folder) / MODEL
         return self._model_folder
 
     def close(self) -> None:

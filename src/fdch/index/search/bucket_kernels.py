@@ -12,7 +12,7 @@ import numpy as np
 from fdch.compiled import compiled, set_bits
 from fdch.index.search.buckets import BUCKET_TIME, flips
 from fdch.index.search.distance_kernels import distance
-from fdch.index.search.rows import NUMBER_BITS, Flags, Int, Ints, Places, Query, Rows
+from fdch.index.search.rows import NUMBER_BITS, Int, Ints, Places, Query, Rows, Stored
 from fdch.index.search.vectors import take_query
 
 TOO_SLOW = -1
@@ -30,25 +30,6 @@ def _segment(rows: Rows, row: Int, words: Any, cut: Ints, width: Int) -> Int:
     """Return the bits of a row that a table sorts by."""
     word = np.uint64(rows[row * len(words) + cut[0]]) >> np.uint64(cut[1])
     return np.int64(word & np.uint64((1 << width) - 1))
-
-
-@compiled
-def sort_rows(
-    rows: Rows, words: Any, cut: Ints, width: Int, starts: Places, places: Places
-) -> None:
-    """Sort rows by a segment, those of one bucket by place; write starts and places."""
-    count = rows.shape[0] // len(words)
-    ends = np.zeros(starts.shape[0] + 1, np.int64)
-    for row in range(count):
-        ends[_segment(rows, row, words, cut, width) + 2] += 1
-    for bucket in range(starts.shape[0] - 1):
-        ends[bucket + 1] += ends[bucket]
-    for row in range(count):
-        bucket = _segment(rows, row, words, cut, width) + 1
-        places[ends[bucket]] = row
-        ends[bucket] += 1
-    for bucket in range(starts.shape[0]):
-        starts[bucket] = ends[bucket]
 
 
 @compiled
@@ -88,20 +69,16 @@ def _was_seen(
 
 @compiled
 def _look_up(
-    rows: Rows,
-    words: Any,
+    stored: Stored,
     tables: Tables,
     segments: Ints,
     openings: Ints,
-    order: Places,
-    first: Int,
-    dead: Flags,
     query: Query,
     radius: Int,
     found: Ints,
 ) -> Int:
     """Collect the rows within the radius from all openings; return how many."""
-    starts, places, cuts, width = tables
+    (rows, words, order, first, dead), (starts, places, cuts, width) = stored, tables
     count, held = rows.shape[0] // len(words), 0
     for opening in range(openings.shape[0]):
         table = openings[opening, 0]
@@ -127,32 +104,23 @@ def _look_up(
 
 @compiled
 def within_buckets(
-    rows: Rows,
-    words: Any,
-    starts: Places,
-    places: Places,
-    cuts: Ints,
-    width: Int,
+    stored: Stored,
+    tables: Tables,
     openings: Ints,
-    order: Places,
-    first: Int,
-    dead: Flags,
     queries: Rows,
     radius: Int,
-    row_time: Int,
-    max_time: Int,
+    times: Any,
     found: Ints,
     sizes: Ints,
 ) -> None:
     """Find the rows within a radius, for each query that this is quick for.
 
-    The first four arguments after `words` are `Tables`, `openings` of
-    `buckets.list_openings`; rows, order, first, dead, queries and found are as in
-    `group_kernels.nearest_in_groups`, keys in any order. `row_time` is the time to
-    compare a row in a bucket, `max_time` that of a query, in nanoseconds; `sizes` is
-    TOO_SLOW where the estimate is above it, else counts also what has no room.
+    The keys come in any order. `openings` are those of `buckets.list_openings`,
+    `times` how long comparing a row in a bucket takes, and a query may take, in
+    nanoseconds; `sizes` is TOO_SLOW where the estimate is above that, else counts also
+    what has no room.
     """
-    tables = starts, places, cuts, width
+    words, (starts, _, cuts, width), (row_time, max_time) = stored[1], tables, times
     segments = np.empty(cuts.shape[0], np.int64)
     for j in range(sizes.shape[0]):
         for table in range(cuts.shape[0]):
@@ -161,7 +129,4 @@ def within_buckets(
         if _estimate_time(starts, segments, openings, row_time, max_time) > max_time:
             continue
         query = take_query(queries, j, words)
-        sizes[j] = _look_up(
-            rows, words, tables, segments, openings, order, first, dead, query, radius,
-            found[j],
-        )  # fmt: skip
+        sizes[j] = _look_up(stored, tables, segments, openings, query, radius, found[j])

@@ -27,7 +27,7 @@ from fdch.index.search.rows import (
     flat,
     freeze,
     row_length,
-    row_shape,
+    sort_places,
 )
 from fdch.index.search.scan import Keys, load_kernels, search_with_room
 
@@ -96,15 +96,17 @@ class Buckets:
         There are none where rows are few, codes are short, or numba is not installed.
         At most 2^32 rows fit.
         """
-        kernels, (cuts, width) = load_kernels("bucket"), choose_cuts(bits, len(rows))
-        if len(rows) < MIN_ROWS or not len(cuts) or kernels is None:
+        cuts, width = choose_cuts(bits, len(rows))
+        if len(rows) < MIN_ROWS or not len(cuts) or load_kernels("bucket") is None:
             return None
         starts = np.empty((len(cuts), (1 << width) + 1), dtype=np.uint32)
         places = np.empty((len(cuts), len(rows)), dtype=np.uint32)
-        for table, cut in enumerate(cuts):
-            kernels.sort_rows(
-                flat(rows), row_shape(bits), cut, width, starts[table], places[table]
-            )
+        for table, (word, shift) in enumerate(cuts.tolist()):
+            words = rows.reshape(len(rows), -1)[:, word]
+            segments = words.astype(np.uint64) >> np.uint64(shift)
+            segments &= np.uint64((1 << width) - 1)
+            sorted_rows = sort_places(segments.astype(np.uint32), 1 << width)
+            starts[table], places[table] = sorted_rows
         return cls(starts, places, cuts)
 
 
@@ -182,17 +184,13 @@ def within_buckets(
     None for a query that takes longer than the maximum, in nanoseconds, by the
     estimate.
     """
-    words, line, length = part.words, flat(queries), len(part.words)
     openings = list_openings(len(buckets.cuts), buckets.width, radius)
-    row_time = _row_time(part)
+    stored, times = part.stored, (_row_time(part), max_time)
     search = load_kernels("bucket").within_buckets
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
-        search(
-            part.flat_stored, words, *buckets.tables, openings, part.flat_order,
-            part.first, part.flat_dead, line[start * length : stop * length],
-            radius, row_time, max_time, found, sizes,
-        )  # fmt: skip
+        own = flat(queries[start:stop])
+        search(stored, buckets.tables, openings, own, radius, times, found, sizes)
 
     return search_with_room(work, 0, len(queries))
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError
 from fdch.index.search.rows import (
     NOTHING,
     NUMBER_MASK,
@@ -16,10 +15,9 @@ from fdch.index.search.rows import (
     Ints,
     Places,
     Rows,
+    Stored,
     flat,
     freeze,
-    row_length,
-    row_type,
 )
 
 if TYPE_CHECKING:
@@ -47,29 +45,20 @@ class Part:
     numbers: Ints | None = None  # of the rows, rising, where they do not just follow
 
     @cached_property
-    def words(self) -> tuple[int, ...]:
-        """A zero for each word of a row: kernels are compiled for its length."""
-        return (0,) * (1 if self.rows.ndim == 1 else self.rows.shape[1])
+    def in_order(self) -> Stored:
+        """The rows in order of insertion, as kernels take them."""
+        words = (0,) * (1 if self.rows.ndim == 1 else self.rows.shape[1])
+        dead = freeze(NO_FLAGS if self.dead is None else self.dead)
+        return flat(self.rows), words, freeze(NO_PLACES), self.first, dead
 
     @cached_property
-    def flat_rows(self) -> Rows:
-        """The rows as one line of words."""
-        return flat(self.rows)
-
-    @cached_property
-    def flat_stored(self) -> Rows:
-        """The rows as groups and buckets know them, as one line of words."""
-        return self.flat_rows if self.grouping is None else flat(self.grouping.rows)
-
-    @cached_property
-    def flat_dead(self) -> Flags:
-        """Which rows are removed; empty where none is."""
-        return freeze(NO_FLAGS if self.dead is None else self.dead)
-
-    @cached_property
-    def flat_order(self) -> Places:
-        """Which row each stored one is; empty where they lie in order of insertion."""
-        return freeze(NO_PLACES if self.grouping is None else self.grouping.order)
+    def stored(self) -> Stored:
+        """The rows as groups and buckets know them."""
+        if self.grouping is None:
+            return self.in_order
+        _, words, _, first, dead = self.in_order
+        rows, order = flat(self.grouping.rows), freeze(self.grouping.order)
+        return rows, words, order, first, dead
 
     def only(self, picked: Ints) -> "Part":
         """Return a part in which only some rows, counted from the first, are found."""
@@ -101,26 +90,8 @@ class Gallery:
     bits: int
     parts: tuple[Part, ...]
 
-    def __post_init__(self) -> None:
-        length, kind, next_number = row_length(self.bits), row_type(self.bits), 0
-        for part in self.parts:
-            shape = (len(part),) if length == 1 else (len(part), length)
-            if part.rows.dtype != kind or part.rows.shape != shape:
-                raise DataError(
-                    f"rows of {self.bits}-bit codes are {kind} of shape {shape}; "
-                    f"got {part.rows.dtype} of shape {part.rows.shape}."
-                )
-            if part.first < next_number:
-                raise DataError(
-                    f"parts must rise in number; one begins at {part.first}, but "
-                    f"{next_number} is the next."
-                )
-            next_number = part.first + len(part)
-
     def only(self, numbers: Ints) -> "Gallery":
         """Return a gallery in which only the items of some rising numbers are found."""
-        if np.any(numbers[1:] <= numbers[:-1]):
-            raise DataError("numbers of items to search must rise, without repeats.")
         parts = []
         for part in self.parts:
             ends = np.searchsorted(numbers, [part.first, part.first + len(part)])
@@ -147,7 +118,7 @@ class Gallery:
     def nbytes(self) -> int:
         """Count the bytes that say which rows can be found."""
         return sum(
-            part.flat_dead.nbytes
+            part.in_order[-1].nbytes
             if part.numbers is None
             else part.numbers.nbytes + part.rows.nbytes
             for part in self.parts

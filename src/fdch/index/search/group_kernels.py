@@ -23,12 +23,12 @@ from fdch.index.search.rows import (
     CHUNK,
     NUMBER_BITS,
     NUMBER_MASK,
-    Flags,
     Int,
     Ints,
     Places,
     Query,
     Rows,
+    Stored,
 )
 from fdch.index.search.topk_kernels import (
     BOUND,
@@ -119,11 +119,7 @@ def _search(rows: Rows, groups: Groups, query: Query, buffer: Buffer) -> Int:
 
 @compiled
 def nearest_in_groups(
-    rows: Rows,
-    words: Any,
-    order: Places,
-    first: Int,
-    dead: Flags,
+    stored: Stored,
     groups: Groups,
     queries: Rows,
     limits: Ints,
@@ -133,17 +129,14 @@ def nearest_in_groups(
     """Find for each query the nearest rows that stay below its limit.
 
     Args:
-        rows: Codes as they are stored, flat.
-        words: A tuple as long as a row.
-        order: Number of each stored row, counted from the first.
-        first: Number of the first row.
-        dead: Rows to leave out, in order of numbers; empty for none.
+        stored: Rows, group by group.
         groups: Centres, starts of rings, reaches.
         queries: Codes to search with, flat.
         limits: Distances that rows must stay below.
         found: Keys in order, (queries, k), to be written.
         seen: How many rows were compared with each query, to be written.
     """
+    rows, words, order, first, dead = stored
     (count, k), bits = found.shape, groups[1].shape[1] - 2
     keys = np.empty((1, ROOM * k + 64), np.int64)
     counts, states = np.empty((1, bits + 2), np.int64), np.empty((1, 4), np.int64)
@@ -157,11 +150,7 @@ def nearest_in_groups(
 
 @compiled
 def within_groups(
-    rows: Rows,
-    words: Any,
-    order: Places,
-    first: Int,
-    dead: Flags,
+    stored: Stored,
     groups: Groups,
     queries: Rows,
     limit: Int,
@@ -169,7 +158,7 @@ def within_groups(
     sizes: Ints,
 ) -> None:
     """Find the rows below the limit; `sizes` counts also what has no room."""
-    centres, starts, reaches = groups
+    (rows, words, order, first, dead), (centres, starts, reaches) = stored, groups
     number, count, reach = starts.shape[0], sizes.shape[0], limit + reaches[0]
     near = np.empty(CHUNK, np.int64)
     counts, states = np.empty((count, 1), np.int64), np.empty((count, 4), np.int64)
@@ -221,49 +210,3 @@ def assign(
         far = least(centres, 0, groups, query)
         group = first_below(centres, 0, groups, query, far + 1)
         cells[row] = group * rings + far
-
-
-@compiled
-def majorities(
-    rows: Rows, words: Any, cells: Places, rings: Int, centres: Rows
-) -> None:
-    """Move each centre to the majority of its rows, bit by bit; a tie is clear."""
-    length, width = len(words), rows.itemsize * 8
-    groups = centres.shape[0] // length
-    ones = np.zeros((groups, length * width), np.int64)
-    sizes = np.zeros(groups, np.int64)
-    for row in range(cells.shape[0]):
-        group = np.int64(cells[row]) // rings
-        sizes[group] += 1
-        for word in range(length):
-            value = np.uint64(rows[row * length + word])
-            for bit in range(width):
-                is_set = np.int64((value >> np.uint64(bit)) & np.uint64(1))
-                ones[group, word * width + bit] += is_set
-    for group in range(groups):
-        if sizes[group] == 0:
-            continue
-        for word in range(length):
-            value = np.uint64(0)
-            for bit in range(width):
-                if 2 * ones[group, word * width + bit] > sizes[group]:
-                    value |= np.uint64(1) << np.uint64(bit)
-            centres[group * length + word] = value
-
-
-@compiled
-def sort_cells(cells: Places, starts: Ints, order: Places) -> None:
-    """Sort rows by cell, those of one cell by number.
-
-    Writes where each cell begins, (cells + 1,), and the order of the rows.
-    """
-    starts[:] = 0
-    for row in range(cells.shape[0]):
-        starts[np.int64(cells[row]) + 1] += 1
-    for cell in range(starts.shape[0] - 1):
-        starts[cell + 1] += starts[cell]
-    ends = starts.copy()
-    for row in range(cells.shape[0]):
-        here = np.int64(cells[row])
-        order[ends[here]] = row
-        ends[here] += 1

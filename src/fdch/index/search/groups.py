@@ -27,6 +27,7 @@ from fdch.index.search.rows import (
     row_length,
     row_shape,
     row_type,
+    sort_places,
 )
 from fdch.index.search.scan import Keys, load_kernels, search_with_room
 from fdch.index.search.threads import ranges, share
@@ -129,12 +130,17 @@ def _find_centres(
     words, rings = row_shape(bits), bits + 1
     line, cells = flat(sample), np.empty(len(sample), dtype=np.uint32)
     centres = sample[rng.choice(len(sample), groups, False)]
-    moving = centres.reshape(-1)
+    bits_set = np.unpackbits(line.view(np.uint8).reshape(len(sample), -1), axis=1)
+    moving = centres.reshape(groups, -1).view(np.uint8)
     for turn in range(ROUNDS):
-        kernels.assign(line, words, flat(moving), 0, len(sample), rings, cells)
-        kernels.majorities(line, words, cells, rings, moving)
+        kernels.assign(line, words, flat(centres), 0, len(sample), rings, cells)
         far = (cells % rings).astype(np.int64)
-        sizes = np.bincount(cells // rings, minlength=groups)
+        begins, order = sort_places(cells // rings, groups)
+        sizes = np.diff(begins)
+        filled = np.flatnonzero(sizes)
+        ones = np.add.reduceat(bits_set[order], begins[filled], dtype=np.int32)
+        # the majority of each group, bit by bit; a tie is clear
+        moving[filled] = np.packbits(2 * ones > sizes[filled, None], axis=1)
         small = np.flatnonzero(sizes * 8 < len(sample) / groups)[: groups // 8]
         if turn < ROUNDS - 2 and small.size:
             farthest = np.argsort(-far, kind="stable")[: 8 * small.size]
@@ -151,9 +157,7 @@ def group_rows(rows: Rows, bits: int, centres: Rows, threads: int) -> Grouping:
     pieces = ranges(0, count, -(-count // ROWS_PER_TASK))
     assign = partial(kernels.assign, line, words, middle)
     share([partial(assign, *piece, rings, cells) for piece in pieces], threads)
-    begins = np.empty(len(centres) * rings + 1, dtype=np.int64)
-    order = np.empty(count, dtype=np.uint32)
-    kernels.sort_cells(cells, begins, order)
+    begins, order = sort_places(cells, len(centres) * rings)
     starts = np.empty((len(centres), rings + 1), dtype=np.int64)
     starts[:, :rings] = begins[:-1].reshape(-1, rings)
     starts[:, rings] = begins[rings::rings]
@@ -189,17 +193,16 @@ def nearest_in_groups(
         compared with each query.
     """
     kernels = load_kernels("group")
-    count, words, line = len(queries), part.words, flat(queries)
+    count, stored = len(queries), part.stored
     found = np.full((count, k), NOTHING, dtype=np.int64)
     compared = np.zeros(count, dtype=np.int64)
 
     def work(start: int, stop: int) -> None:
         some = slice(start, stop)
+        own, limit = flat(queries[some]), limits[some]
         kernels.nearest_in_groups(
-            part.flat_stored, words, part.flat_order, part.first, part.flat_dead,
-            grouping.bounds, line[start * len(words) : stop * len(words)],
-            limits[some], found[some], compared[some],
-        )  # fmt: skip
+            stored, grouping.bounds, own, limit, found[some], compared[some]
+        )
 
     pieces = ranges(0, count, max(threads, -(-count // QUERIES_PER_TASK)))
     share([partial(work, *piece) for piece in pieces], threads)
@@ -211,14 +214,11 @@ def within_groups(
 ) -> list[Keys]:
     """Find for each query the keys of all rows no farther than the radius, unsorted."""
     kernels = load_kernels("group")
-    words, line = part.words, flat(queries)
+    stored = part.stored
 
     def work(start: int, stop: int, found: Keys, sizes: Ints) -> None:
-        kernels.within_groups(
-            part.flat_stored, words, part.flat_order, part.first, part.flat_dead,
-            grouping.bounds, line[start * len(words) : stop * len(words)],
-            radius + 1, found, sizes,
-        )  # fmt: skip
+        own = flat(queries[start:stop])
+        kernels.within_groups(stored, grouping.bounds, own, radius + 1, found, sizes)
 
     return cast("list[Keys]", search_with_room(work, 0, len(queries)))
 
@@ -227,6 +227,6 @@ def count_reached(part: Part, grouping: Grouping, queries: Rows, radius: int) ->
     """Count the rows that a radius search in groups would compare with each query."""
     reached = np.empty(len(queries), dtype=np.int64)
     load_kernels("group").count_reached(
-        part.words, grouping.bounds, flat(queries), radius + 1, reached
+        part.stored[1], grouping.bounds, flat(queries), radius + 1, reached
     )
     return reached

@@ -16,6 +16,10 @@ Flags: TypeAlias = NDArray[np.bool_]
 Places: TypeAlias = NDArray[np.uint32]
 Int: TypeAlias = Any  # a machine integer, which NumPy and Python type differently
 Query: TypeAlias = Any  # inside kernels: the words of one query, a tuple
+# What kernels search: rows, flat; a tuple as long as a row; the number of each row less
+# that of the first, empty where rows lie in order of their numbers; the number of the
+# first; which rows to leave out, in order of numbers, empty for none.
+Stored: TypeAlias = tuple[Rows, tuple[int, ...], Places, Int, Flags]
 Value = TypeVar("Value", bound=np.generic)
 
 MAX_BITS = 512
@@ -93,6 +97,23 @@ def freeze(values: NDArray[Value]) -> NDArray[Value]:
     view = np.ascontiguousarray(values).view(np.ndarray)
     view.flags.writeable = False
     return view
+
+
+def sort_places(values: Places, count: int) -> tuple[Ints, Places]:
+    """Sort rows by a value below a count, those of one value by place.
+
+    Returns:
+        Where each value begins, (count + 1,), and the places of the rows in order.
+
+    >>> sort_places(np.array([2, 0, 2], dtype=np.uint32), 3)[1].tolist()
+    [1, 0, 2]
+    """
+    keys = values.astype(np.uint64) << np.uint64(32)
+    keys |= np.arange(len(values), dtype=np.uint64)
+    keys.sort()  # in less time than np.argsort
+    starts = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(values, minlength=count), out=starts[1:])
+    return starts, keys.astype(np.uint32)  # the lower half of each
 
 
 def check_arrays(

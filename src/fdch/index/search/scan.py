@@ -130,34 +130,29 @@ class _Scan:
     """Rows and queries laid out for the kernels, and how threads share them."""
 
     def __init__(self, part: Part, queries: Rows, threads: int) -> None:
-        self.words = part.words
-        self.first, self.dead, self.count = part.first, part.flat_dead, len(part)
-        self.rows = part.flat_rows
-        self.flat_queries, self.queries = flat(queries), len(queries)
-        code_bytes = self.rows.itemsize * len(self.words)
+        self.stored, self.count, self.queries = part.in_order, len(part), queries
+        code_bytes = part.rows.itemsize * len(self.stored[1])
         self.bits = 8 * code_bytes  # those of the codes, and zeros
-        self.threads = threads_for(self.count, code_bytes, self.queries, threads)
-        shares_queries = self.queries >= self.threads * MIN_QUERIES_TO_SHARE
+        self.threads = threads_for(self.count, code_bytes, len(queries), threads)
+        shares_queries = len(queries) >= self.threads * MIN_QUERIES_TO_SHARE
         self.row_pieces = 1 if shares_queries else self.threads
 
     def share(self, work: Callable[[int, tuple[int, int], slice], None]) -> None:
         """Do the work on pieces of the rows, or of the queries, in threads."""
         if self.threads == 1:  # at once: a single query takes microseconds
-            work(0, (0, self.count), slice(0, self.queries))
+            work(0, (0, self.count), slice(0, len(self.queries)))
             return
         query_pieces = self.threads if self.row_pieces == 1 else 1
         tasks = [
             partial(work, piece, rows, slice(*some))
             for piece, rows in enumerate(ranges(0, self.count, self.row_pieces, CHUNK))
-            for some in ranges(0, self.queries, query_pieces)
+            for some in ranges(0, len(self.queries), query_pieces)
         ]
         share(tasks, self.threads)
 
     def arguments(self, rows: tuple[int, int], queries: slice) -> tuple[object, ...]:
         """Return the first arguments of every kernel."""
-        length = len(self.words)
-        some = self.flat_queries[queries.start * length : queries.stop * length]
-        return self.rows, self.words, *rows, self.first, self.dead, some
+        return self.stored, *rows, flat(self.queries[queries])
 
 
 def search_with_room(search: Search, start: int, stop: int) -> list[Keys | None]:

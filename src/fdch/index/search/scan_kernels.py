@@ -10,7 +10,7 @@ import numpy as np
 
 from fdch.compiled import compiled
 from fdch.index.search.distance_kernels import chunk_end, collect, least, next_chunk
-from fdch.index.search.rows import CHUNK, Flags, Int, Ints, Query, Rows
+from fdch.index.search.rows import CHUNK, Int, Ints, Query, Rows, Stored
 from fdch.index.search.topk_kernels import (
     BOUND,
     LIMIT,
@@ -22,11 +22,7 @@ from fdch.index.search.topk_kernels import (
     write_all,
     write_nearest,
 )
-from fdch.index.search.vectors import (
-    PLANE_BYTES,
-    any_below_in_planes,
-    take_query,
-)
+from fdch.index.search.vectors import PLANE_BYTES, any_below_in_planes, take_query
 
 BLOCK_BYTES = 16384  # half of a usual first-level cache
 BLOCK_ROOM = 256  # near rows of a block collected before they are kept: calls cost
@@ -164,12 +160,9 @@ def _scan(
 
 @compiled
 def nearest_rows(
-    rows: Rows,
-    words: Any,
+    stored: Stored,
     start: Int,
     stop: Int,
-    first: Int,
-    dead: Flags,
     queries: Rows,
     limits: Ints,
     bits: Int,
@@ -178,22 +171,18 @@ def nearest_rows(
     """Find for each query the nearest rows of a range that stay below its limit.
 
     Args:
-        rows: Codes, flat.
-        words: A tuple as long as a row.
+        stored: Rows, in order of their numbers.
         start: First row to compare.
         stop: One past the last.
-        first: Number of the first row of all.
-        dead: Rows to leave out; empty for none.
         queries: Codes to search with, flat.
         limits: Distances that rows must stay below.
         bits: Length of the codes.
         found: Keys in order, (queries, k), to be written as far as there are some.
     """
-    count, k = found.shape
+    (rows, words, order, first, dead), (count, k) = stored, found.shape
     keys = np.empty((count, 2 * k + 32), np.int64)
     counts = np.empty((count, bits + 2), np.int64)
     states = np.empty((count, 4), np.int64)
-    order = np.empty(0, np.uint32)
     buffer = keys, counts, states, k, order, dead, np.int64(1)
     for j in range(count):
         limit = min(limits[j], bits + 1)
@@ -218,12 +207,9 @@ def nearest_rows(
 
 @compiled
 def rows_within(
-    rows: Rows,
-    words: Any,
+    stored: Stored,
     start: Int,
     stop: Int,
-    first: Int,
-    dead: Flags,
     queries: Rows,
     limit: Int,
     found: Ints,
@@ -234,9 +220,8 @@ def rows_within(
     The arguments are those of `nearest_rows`. Where `found` has too little room,
     `sizes` still counts all of them.
     """
-    count = sizes.shape[0]
+    (rows, words, order, first, dead), count = stored, sizes.shape[0]
     counts, states = np.empty((count, 1), np.int64), np.empty((count, 4), np.int64)
-    order = np.empty(0, np.uint32)
     buffer = found, counts, states, np.int64(0), order, dead, np.int64(1)
     for j in range(count):
         set_limit(buffer, j, limit)

@@ -1,21 +1,18 @@
 """The full scan with NumPy alone: the same answers as the compiled one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
-from fdch.index.search.rows import NUMBER_BITS, Flags, Ints, Rows
+from fdch.index.search.rows import NUMBER_BITS, Flags, Ints, Rows, Stored
 
 ROWS_AT_A_TIME = 1 << 17
 
 
 def nearest_rows(
-    rows: Rows,
-    words: Sequence[int],
+    stored: Stored,
     start: int,
     stop: int,
-    first: int,
-    dead: Flags,
     queries: Rows,
     limits: Ints,
     bits: int,
@@ -25,7 +22,7 @@ def nearest_rows(
 
     The arguments are those of the compiled function.
     """
-    k = found.shape[1]
+    (rows, words, _, first, dead), k = stored, found.shape[1]
     for j, query in enumerate(queries.reshape(-1, len(words))):
         held, limit = np.empty(0, dtype=np.int64), int(limits[j])
         for keys in _live_keys(rows, start, stop, dead, query):
@@ -39,12 +36,9 @@ def nearest_rows(
 
 
 def rows_within(
-    rows: Rows,
-    words: Sequence[int],
+    stored: Stored,
     start: int,
     stop: int,
-    first: int,
-    dead: Flags,
     queries: Rows,
     limit: int,
     found: Ints,
@@ -54,6 +48,7 @@ def rows_within(
 
     Where `found` has too little room, `sizes` still counts all of them.
     """
+    rows, words, _, first, dead = stored
     for j, query in enumerate(queries.reshape(-1, len(words))):
         for keys in _live_keys(rows, start, stop, dead, query):
             near = keys[keys < (limit << NUMBER_BITS)]

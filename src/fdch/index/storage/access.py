@@ -34,7 +34,7 @@ from fdch.index.storage.files.layout import (
     require_index,
     translate_os_errors,
 )
-from fdch.index.storage.files.locking import WriterLock, is_locked
+from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.log import append_records
 from fdch.index.storage.files.parts import CHECKED_BYTES
 from fdch.index.storage.files.records import PartRecord
@@ -200,7 +200,7 @@ class Access:
         folder = self.place.folder
         before = _version(folder)
         wrong = check_problem(folder, self.place.uid)
-        if not (folder / CHECK).exists() and self.lock is None and is_locked(folder):
+        if self.lock is None and not (folder / CHECK).exists():
             return None  # a writer is at a checkpoint
         return wrong if wrong and before == _version(folder) else None
 
@@ -251,4 +251,4 @@ class Access:
 def _version(folder: Path) -> tuple[object, ...]:
     """Return what changes when a writer writes the catalogue's file."""
     check = file_version(folder / CHECK) if (folder / CHECK).exists() else ()
-    return *file_version(folder / CATALOGUE), *check, is_locked(folder)
+    return *file_version(folder / CATALOGUE), *check

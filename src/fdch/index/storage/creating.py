@@ -2,12 +2,13 @@
 
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fdch.errors import FdchError, IndexFolderError
+from fdch.errors import IndexFolderError
 from fdch.index.search.rows import MAX_BITS
 from fdch.index.storage.catalogue.recovery import rebuild_catalogue
 from fdch.index.storage.files.acknowledged import Acknowledged, begin
@@ -21,27 +22,13 @@ from fdch.index.storage.files.layout import (
     sync_folder,
     translate_os_errors,
 )
+from fdch.index.storage.files.locking import load_locks
 from fdch.index.storage.files.log import LogHeader, write_log
 from fdch.index.storage.files.records import About, Commit, FileRow
-from fdch.index.storage.files.staging import clear_staging, staging_folder
 from fdch.index.store import ColumnType, check_vector_bytes
 
 WriteModel = Callable[[Path], str]  # makes the folder and the files in it
-_MOUNTED = (
-    "is a mount point, which cannot become an index. Name a folder in it, such as "
-    "'{path}/catalogue.index'."
-)
-_TAKEN = "already exists. Choose another path, or remove it first."
-_REASONS = {
-    errno.EBUSY: _MOUNTED,
-    errno.EXDEV: _MOUNTED,
-    errno.EEXIST: _TAKEN,
-    errno.ENOTEMPTY: _TAKEN,
-    errno.ENOENT: (
-        "could not be made: '{missing}' does not exist. Check that files can be made "
-        "beside it and stay, or choose another path."
-    ),
-}
+_STAGING = ".fdch-index-"  # and 32 digits
 
 
 def create_folder(
@@ -76,57 +63,55 @@ def create_folder(
 
 @contextmanager
 def stage(path: Path) -> Iterator[Path]:
-    """Yield a hidden folder to be filled, which then becomes the index at a path."""
+    """Yield a hidden folder to be filled, which then becomes the index at a path.
+
+    It is locked meanwhile, so that one that is not is left by a killed process.
+    """
     target = free_place(path)
-    with _explain(path):
+    with translate_os_errors(path):
         make_folders(target.parent)
-        clear_staging(target.parent)
-        with staging_folder(target, uuid.uuid4().hex) as staging:
-            yield staging
-            # a mount of the same disk does not show before, and others may be quicker
-            os.rename(staging, target)
-            sync_folder(target.parent)
+        for left in target.parent.glob(_STAGING + "[0-9a-f]" * 32):
+            with suppress(OSError), _lock(left):
+                shutil.rmtree(left, ignore_errors=True)
+        staging = target.with_name(_STAGING + uuid.uuid4().hex)
+        staging.mkdir()
+        try:
+            with _lock(staging):
+                yield staging
+                # a mount of the same disk does not show before; others may be quicker
+                os.rename(staging, target)
+                sync_folder(target.parent)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Lock a folder, not a link to one; OSError if somebody else has."""
+    fcntl = load_locks()
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def free_place(path: Path) -> Path:
     """Return where a new index goes: behind links, where nothing is in the way."""
-    with _explain(path):
-        target = Path(os.path.realpath(path))
-        if target.exists():
-            _require_usable(target, path)
-        above = next(folder for folder in target.parents if folder.exists())
-        if not above.is_dir():
-            raise NotADirectoryError(errno.ENOTDIR, "no folder", str(above))
-        if not os.access(above, os.W_OK | os.X_OK):
-            reason = os.strerror(errno.EACCES)
-            raise PermissionError(errno.EACCES, reason, str(above))
-        return target
-
-
-def _require_usable(target: Path, path: Path) -> None:
-    """Refuse what is there, unless it is an empty folder that can be replaced."""
-    if os.path.ismount(target) and not (target / LOG).is_file():
-        raise OSError(errno.EBUSY, "a mount point")
-    if not target.is_dir() or any(target.iterdir()):
-        raise FileExistsError(errno.EEXIST, "not empty")
-    if target.samefile(Path.cwd()):
-        raise IndexFolderError(
-            f"'{path}' is the folder that this program runs in, which cannot become "
-            "an index. Name a folder in it, such as 'catalogue.index'."
-        )
-
-
-@contextmanager
-def _explain(path: Path) -> Iterator[None]:
-    """Say why no index can be made at a path."""
     with translate_os_errors(path):
-        try:
-            yield
-        except FdchError:
-            raise
-        except OSError as problem:
-            why = _REASONS.get(problem.errno or 0)
-            if why is None:
-                raise
-            why = why.format(path=path, missing=problem.filename)
-            raise IndexFolderError(f"'{path}' {why}") from problem
+        target = Path(os.path.realpath(path))
+        if os.path.ismount(target) and not (target / LOG).is_file():
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        if target == Path.cwd():
+            raise IndexFolderError(
+                f"'{path}' is the folder that this program runs in, which cannot "
+                "become an index. Name a folder in it, such as 'catalogue.index'."
+            )
+        above = next(folder for folder in target.parents if folder.exists())
+        code = errno.EACCES if above.is_dir() else errno.ENOTDIR
+        if code == errno.ENOTDIR or not os.access(above, os.W_OK | os.X_OK):
+            raise OSError(code, os.strerror(code), str(above))
+        return target

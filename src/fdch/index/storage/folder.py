@@ -28,7 +28,6 @@ from fdch.index.storage.catalogue.identities import (
     find_items,
     items_of,
     numbers_of,
-    unknown_ids,
 )
 from fdch.index.storage.catalogue.items import to_row
 from fdch.index.storage.catalogue.word_table import has_words
@@ -56,6 +55,7 @@ from fdch.index.store import (
     check_items,
     check_length,
     check_vectors,
+    unknown_ids,
 )
 from fdch.progress import Progress, silent
 
@@ -157,8 +157,8 @@ class CodeFolder(CodeStore):
         """Return items, codes and vectors as of one commit; refuse ids not there."""
         with self._access.reading() as view:
             numbers = numbers_of(view, ids)
-            if gone := [id for id in ids if id not in numbers]:
-                raise unknown_ids(view, gone, len(ids))
+            if unknown := [id for id in ids if id not in numbers]:
+                raise unknown_ids(self.name, unknown)
             return _read_known(view, np.array([numbers[id] for id in ids], np.int64))
 
     def search(

@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fdch.codes import Codes
-from fdch.errors import DamagedIndex
 from fdch.index.search.gallery import Gallery, Part
 from fdch.index.search.rows import row_codes, row_length, row_type
 from fdch.index.storage.cache import Cache
 from fdch.index.storage.catalogue.tables import State, kept_records
-from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.files.layout import CATALOGUE, damaged
 from fdch.index.storage.files.log import Kind
 from fdch.index.storage.files.parts import NOWHERE, OpenPart, open_part
 from fdch.index.storage.files.records import About, read_range, read_removal
@@ -182,9 +181,9 @@ def load_snapshot(
         parts = [part.without(removed) for part in parts]
     items, alive = state.counts.items, sum(part.alive for part in parts)
     if items != alive:  # a removal or a part was lost
-        raise DamagedIndex(
+        raise damaged(
             f"'{place.folder / CATALOGUE}' counts {items:,} items; {alive:,} have a "
-            f"code. {REPAIR}"
+            "code"
         )
     ranges = before.ranges.tolist() if before else []
     for numbers in map(

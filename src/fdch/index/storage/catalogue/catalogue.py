@@ -23,8 +23,8 @@ from fdch.index.storage.files.layout import (
     CATALOGUE,
     CHECK,
     DIGEST_BYTES,
-    REPAIR,
     WAL,
+    damaged,
     digest,
     file_number,
     file_version,
@@ -258,7 +258,7 @@ class Catalogue:
         if self._is_checked or not (self.folder / CHECK).exists():
             return
         if (wrong := check_problem(self.folder, uid)) is not None:
-            raise DamagedIndex(f"'{self.path}': {wrong}. {REPAIR}")
+            raise damaged(f"'{self.path}': {wrong}")
 
     def vacuum(self) -> None:
         """Free the space of what was removed."""
@@ -272,20 +272,14 @@ class Catalogue:
             except sqlite3.OperationalError as problem:
                 _log.warning("no space was given back in '%s': %s", self.path, problem)
 
-    def close(self) -> None:
+    def close(self, *, is_inherited: bool = False) -> None:
         """Close every connection.
 
         The last one that may write lets SQLite copy its log into the file, whose
         checksum would then be wrong: so the writer's is the last only if there is
-        nothing to copy.
+        nothing to copy. In a forked child, `is_inherited`, it is the parent's log.
         """
-        self._close(writer_first=_size(self.folder / WAL) > 0)
-
-    def drop(self) -> None:
-        """Close every connection in a forked child, whose parent has the log."""
-        self._close(writer_first=True)
-
-    def _close(self, *, writer_first: bool) -> None:
+        writer_first = is_inherited or _size(self.folder / WAL) > 0
         self._is_closed = True
         order = [self._reader]
         with suppress(IndexError):
@@ -381,9 +375,7 @@ class Catalogue:
         self.require_same_file()
 
     def _not_ours(self) -> DamagedIndex:
-        return DamagedIndex(
-            f"'{self.path}' is damaged, or not the catalogue of an index. {REPAIR}"
-        )
+        return damaged(f"'{self.path}' is damaged, or not the catalogue of an index")
 
 
 @cache

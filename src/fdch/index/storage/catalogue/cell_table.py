@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex
 from fdch.index.cells import Value
-from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.files.layout import CATALOGUE, damaged
 
 NUMBER_BYTES = 8
 LIST_BYTES = 512 * NUMBER_BYTES  # at most; one that has room takes the next items
@@ -89,7 +88,7 @@ def join_numbers(lists: Iterable[bytes]) -> Numbers:
     try:
         return np.frombuffer(b"".join(lists), dtype="<i8")
     except (TypeError, ValueError) as problem:
-        raise DamagedIndex(f"{CATALOGUE} has a damaged list. {REPAIR}") from problem
+        raise damaged(f"{CATALOGUE} has a damaged list") from problem
 
 
 def read_cells(connection: sqlite3.Connection) -> Iterator[tuple[str, Value, str, int]]:

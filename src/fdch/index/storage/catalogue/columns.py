@@ -1,12 +1,12 @@
 """What the catalogue says of columns: values, ends, cells that do not fit."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from fdch.errors import DamagedIndex
+import numpy as np
+
 from fdch.index.cells import Value
 from fdch.index.column_types import (
     MAX_LISTED,
@@ -16,7 +16,6 @@ from fdch.index.column_types import (
     type_of,
 )
 from fdch.index.condition_notes import MAX_VALUES
-from fdch.index.storage.cache import Cache
 from fdch.index.storage.catalogue.cell_table import COUNT, join_numbers
 from fdch.index.storage.catalogue.clauses import (
     FITTING,
@@ -29,8 +28,9 @@ from fdch.index.storage.catalogue.clauses import (
     find_clauses,
     prefix_clauses,
 )
+from fdch.index.storage.catalogue.identities import items_of
 from fdch.index.storage.catalogue.items import Row
-from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.files.layout import CATALOGUE, damaged
 from fdch.index.storage.snapshot import View
 from fdch.index.store import LABEL, Cell, ColumnFacts, ColumnType, Condition, Contents
 
@@ -52,13 +52,13 @@ _WORDS = "lower(value) IN ('true', 'false', 'yes', 'no')"
 class ColumnLook(Column):
     """Answers questions about one column."""
 
-    cache: Cache
+    view: View
 
     @classmethod
     def at(cls, view: View, name: str, number: int) -> Self:
         """Look at a column of an index."""
         type = view.snapshot.about.types.get(name, "text")
-        return cls(view.connection, number, type, view.snapshot.cache)
+        return cls(view.connection, number, type, view)
 
     def has(self, condition: Condition) -> bool:
         """Return whether a cell fulfils a condition."""
@@ -110,11 +110,11 @@ class ColumnLook(Column):
         """Count the cells that do not fit the column's type; return one of them."""
         select = f"SELECT {COUNT}, min({TEXT})"
         key, rows = ("misfits", self.number), self._rows(select, MISFIT[self.type], 1)
-        [(count, example)] = self.cache.get(key, lambda: list(rows))
+        [(count, example)] = self.view.snapshot.cache.get(key, lambda: list(rows))
         return count, example or ""
 
-    def facts(self, items: int) -> ColumnFacts | None:
-        """Describe the column of an index with so many items; None without a cell."""
+    def facts(self) -> ColumnFacts | None:
+        """Describe the column; None without a cell."""
         counts = self.counts()
         if not counts:
             return None
@@ -123,7 +123,7 @@ class ColumnLook(Column):
         there = sum(counts.values())
         return ColumnFacts(
             self.type,
-            count_types(counts, max(0, items - there)),
+            count_types(counts, max(0, self.view.items - there)),
             [value for (value,) in shown],
             self._misfit_cells(),
         )
@@ -132,15 +132,9 @@ class ColumnLook(Column):
         """Return some cells that do not fit the column's type, with their ids."""
         rows = self._rows(f"SELECT {TEXT}, numbers", MISFIT[self.type], MAX_LISTED)
         found = [(n, text) for text, some in rows for n in join_numbers([some])]
-        found = found[:MAX_LISTED]
-        ids = dict(
-            self.connection.execute(
-                "SELECT number, id FROM items WHERE number IN "
-                "(SELECT value FROM json_each(?))",
-                (json.dumps([int(number) for number, _ in found]),),
-            )
-        )
-        return [(ids[number], text) for number, text in found if number in ids]
+        numbers = [number for number, _ in found[:MAX_LISTED]]
+        items = items_of(self.view, np.array(numbers, dtype=np.int64))
+        return [(item.id, text) for item, (_, text) in zip(items, found, strict=False)]
 
     def counts(self) -> dict[ColumnType, int]:
         """Count cells by their own types."""
@@ -182,7 +176,7 @@ def number_columns(view: View) -> dict[str, int]:
     found = dict(view.connection.execute(query))
     if not all(isinstance(name, str) for name in found):
         path = view.snapshot.place.folder / CATALOGUE
-        raise DamagedIndex(f"'{path}': a column name is not text. {REPAIR}")
+        raise damaged(f"'{path}': a column name is not text")
     return found
 
 
@@ -201,7 +195,7 @@ def contents(view: View, most: int) -> Contents:
         if len(values) == most:
             (distinct[name],) = execute(_DISTINCT, (column,)).fetchone()
         look = ColumnLook.at(view, name, column)
-        facts = look.facts(view.items)
+        facts = look.facts()
         if facts is not None and name != LABEL:
             columns[name] = facts
         if look.type == "number":

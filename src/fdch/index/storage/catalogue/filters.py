@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DataError, suggestion
+from fdch.errors import DataError
 from fdch.index import condition_notes
-from fdch.index.column_types import check_condition
+from fdch.index.column_types import check_condition, require_names
 from fdch.index.search.gallery import Gallery
 from fdch.index.storage.catalogue.cell_table import read_numbers
 from fdch.index.storage.catalogue.clauses import Clause, find_clauses
@@ -24,13 +24,9 @@ def require_columns(conditions: Iterable[Condition], known: Iterable[str]) -> No
     """Refuse conditions on a column that no item has; name the nearest known one."""
     names = list(dict.fromkeys([LABEL, *known]))
     for condition in conditions:
-        if condition.column not in names:
-            hint = _swap_sides(condition, names) or suggestion(condition.column, names)
-            listed = ", ".join(f"'{name}'" for name in names[:20])
-            raise DataError(
-                f"no item has a column '{condition.column}'{hint or '.'} "
-                f"Filters may name: {listed}{', ...' if len(names) > 20 else ''}."
-            )
+        if condition.column not in names and (hint := _swap_sides(condition, names)):
+            raise DataError(f"no item has a column '{condition.column}'{hint}")
+        require_names("no item has a column '{}'", [condition.column], names)
 
 
 def _swap_sides(condition: Condition, names: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 Every row that is read is compared with its own checksum.
 """
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,18 +11,13 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex, DataError
 from fdch.index.search.gallery import Found
 from fdch.index.storage.catalogue.items import from_row
 from fdch.index.storage.catalogue.tables import is_intact_item
-from fdch.index.storage.files.layout import CATALOGUE, REPAIR
+from fdch.index.storage.files.layout import CATALOGUE, damaged
 from fdch.index.storage.snapshot import View
 from fdch.index.store import Answer, Choose, Item, is_whole
 
-_LISTED = 10
-_NEAR = 3
-_COMPARED = 1000
-_LETTERS = 200
 _RUNNING = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
@@ -49,9 +43,9 @@ def items_of(view: View, numbers: NDArray[np.int64]) -> list[Item]:
     rows = _rows_where(view, "number", wanted)
     found = {number: from_row(id, content) for number, id, content in rows}
     if len(found) != len(wanted):
-        raise DamagedIndex(
+        raise damaged(
             f"'{view.snapshot.place.folder / CATALOGUE}' lacks "
-            f"{len(wanted) - len(found)} items that have a code. {REPAIR}"
+            f"{len(wanted) - len(found)} items that have a code"
         )
     return [found.get(number) or Item(str(number)) for number in numbers.tolist()]
 
@@ -109,47 +103,8 @@ def _rows_where(
     place = view.snapshot.place
     for row in view.connection.execute(query, (json.dumps(values),)) if values else ():
         if not is_intact_item(place.uid, *row):
-            raise DamagedIndex(
+            raise damaged(
                 f"'{place.folder / CATALOGUE}': the record of item "
-                f"{str(row[1])[:80]!r} is damaged. {REPAIR}"
+                f"{str(row[1])[:80]!r} is damaged"
             )
         yield row[:3]
-
-
-def unknown_ids(view: View, gone: Sequence[str], total: int) -> DataError:
-    """Make the error of ids that are not there, with some that are."""
-    folder = view.snapshot.place.folder
-    said = f"index '{folder}' has no item '{gone[0]}'"
-    if total > 1:
-        more = ", ..." if len(gone) > _LISTED else ""
-        said = (
-            f"{len(gone)} of {total} ids are not in index '{folder}': "
-            f"{_quote(gone[:_LISTED])}{more}"
-        )
-    if not view.items:
-        return DataError(f"{said}: it is empty. Fill it with 'fdch index add'.")
-    some = [item.id for item in items_of(view, view.snapshot.draw(_COMPARED, 0))]
-    known = {id[:_LETTERS].casefold(): id for id in [*_beside(view, gone[0]), *some]}
-    wanted = gone[0][:_LETTERS].casefold()
-    if near := difflib.get_close_matches(wanted, known, n=_NEAR):
-        listed = _quote([known[each] for each in near])
-        return DataError(f"{said}. Near '{gone[0]}' are {listed}.")
-    counted = "1 item" if view.items == 1 else f"{view.items:,} items"
-    return DataError(
-        f"{said}, nor any like it. It has {counted}, such as {_quote(some[:_NEAR])}; "
-        "searching by words shows the ids of what is found."
-    )
-
-
-def _quote(ids: Sequence[str]) -> str:
-    return ", ".join(f"'{id}'" for id in ids)
-
-
-def _beside(view: View, id: str) -> list[str]:
-    """Return the ids that come just before and just after in the order of ids."""
-    if not is_whole(id):
-        return []
-    before = "SELECT id FROM items WHERE id < ? ORDER BY id DESC LIMIT 5"
-    after = "SELECT id FROM items WHERE id > ? ORDER BY id LIMIT 5"
-    rows = [view.connection.execute(query, (id,)) for query in (before, after)]
-    return [name for found in rows for (name,) in found]

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, get_args
@@ -12,14 +11,13 @@ import numpy as np
 from fdch.errors import DamagedIndex, DataError
 from fdch.index.cells import MAX_EXACT, Value, as_number, write_cell
 from fdch.index.storage.catalogue.word_table import split_words
-from fdch.index.store import LABEL, Cell, Item, Kind
+from fdch.index.store import LABEL, Cell, Item, Kind, is_whole
 
 MAX_ID_CHARACTERS = 1024
 MAX_CONTENT_CHARACTERS = 2**24
 MAX_COLUMNS = 1000
 
 _KINDS = get_args(Kind)
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def _refuse_constant(name: str) -> None:
@@ -157,7 +155,7 @@ def _require_text(what: str, text: object, *names: str) -> None:
         wrong = f"must be a text; got {type(text).__name__}."
     elif "\0" in text:
         wrong = "contains the character NUL; remove it."
-    elif text.isascii() or not _SURROGATES.search(text):
+    elif text.isascii() or is_whole(text):
         return
     else:
         wrong = "is not valid Unicode: it has half of a character."

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from fdch.errors import DamagedIndex, IndexBusy, IndexFolderError
+from fdch.errors import IndexBusy, IndexFolderError
 from fdch.index.storage.catalogue.catalogue import (
     Catalogue,
     check_problem,
@@ -34,8 +34,8 @@ from fdch.index.storage.files.layout import (
     DIGEST_BYTES,
     LOG,
     PARTIAL,
-    REPAIR,
     WAL,
+    damaged,
     sync_folder,
 )
 from fdch.index.storage.files.locking import WriterLock
@@ -133,18 +133,14 @@ def _replay_tail(folder: Path, state: State) -> None:
         catalogue.checkpoint(state.uid)
 
 
-def replay_log(
-    folder: Path, connection: sqlite3.Connection, until: int | None = None
-) -> State:
-    """Apply the log, up to its last commit or a sequence number, to empty tables."""
+def replay_log(folder: Path, connection: sqlite3.Connection) -> State:
+    """Apply the log, up to its last commit, to empty tables."""
     uid, first = header = read_header(folder)
-    end = last_commit(folder, uid, header.start, until)
+    end = last_commit(folder, uid, header.start)
     records = read_records(folder, uid, header.start, end.offset)
     described = next(records, None)
     if described is None or described.entry.kind != Kind.INDEX:
-        raise DamagedIndex(
-            f"'{folder / LOG}' does not say what index this is. {REPAIR}"
-        )
+        raise damaged(f"'{folder / LOG}' does not say what index this is")
     state = State(uid, first, header.start, About.read(described.entry.payload))
     return apply_all(connection, state, chain([described], records))
 
@@ -186,7 +182,7 @@ def _remove_database(path: Path) -> None:
 def _require_acknowledged(folder: Path) -> Acknowledged:
     seen, wrong = read_acknowledged(folder)
     if seen is None:
-        raise DamagedIndex(f"'{folder / ACKNOWLEDGED}': {'; '.join(wrong)}. {REPAIR}")
+        raise damaged(f"'{folder / ACKNOWLEDGED}': {'; '.join(wrong)}")
     return seen
 
 
@@ -200,13 +196,13 @@ def _end_log(
     """
     latest = _require_acknowledged(folder)
     if latest.uid != uid:
-        raise DamagedIndex(f"'{folder / ACKNOWLEDGED}' is of another index. {REPAIR}")
+        raise damaged(f"'{folder / ACKNOWLEDGED}' is of another index")
     if known is not None and known.uid == uid:
         latest = max(latest, known.acknowledged)
     if end.sequence < latest.sequence:
-        raise DamagedIndex(
+        raise damaged(
             f"'{folder / LOG}' is damaged at byte {end.offset}; commits up to "
-            f"{latest.commit} were acknowledged. {REPAIR}"
+            f"{latest.commit} were acknowledged"
         )
     cut_log(folder, end.offset)
 

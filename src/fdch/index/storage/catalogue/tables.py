@@ -22,14 +22,8 @@ from fdch.index.storage.catalogue.cell_table import (
 from fdch.index.storage.catalogue.items import Row, read_row
 from fdch.index.storage.catalogue.word_table import WORDS_TABLE, drop_words, put_words
 from fdch.index.storage.files.acknowledged import Acknowledged
-from fdch.index.storage.files.layout import CATALOGUE, REPAIR, digest
-from fdch.index.storage.files.log import (
-    Entry,
-    Kind,
-    Position,
-    Record,
-    payload_digest,
-)
+from fdch.index.storage.files.layout import CATALOGUE, damaged, digest
+from fdch.index.storage.files.log import Entry, Kind, Position, Record, payload_digest
 from fdch.index.storage.files.records import (
     About,
     Commit,
@@ -110,7 +104,7 @@ class State:
         query = "SELECT uid, content, digest FROM state"
         row = connection.execute(query).fetchone()
         if row is None or (state := _parse_state(*row)) is None:
-            raise DamagedIndex(f"'{folder / CATALOGUE}' has lost its state. {REPAIR}")
+            raise damaged(f"'{folder / CATALOGUE}' has lost its state")
         return state
 
 
@@ -265,7 +259,7 @@ def kept_records(
     rows = connection.execute(query, (kind.decode(), after))
     for sequence, payload, check in rows:
         if not is_proven(uid, Entry(kind, payload), sequence, check):
-            raise DamagedIndex(f"a record in {CATALOGUE} is damaged. {REPAIR}")
+            raise damaged(f"a record in {CATALOGUE} is damaged")
         yield payload
 
 

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fdch.errors import DamagedIndex
 from fdch.index.storage.files.layout import (
     CODES,
     DIGEST_BYTES,
-    REPAIR,
+    damaged,
     file_version,
     hash_file,
     is_damage,
@@ -121,7 +120,7 @@ class Scrub:
     def require_sound(self, folder: Path) -> None:
         """Refuse to answer from damaged files."""
         if self._found is not None:
-            raise DamagedIndex(f"index '{folder}' is damaged: {self._found}. {REPAIR}")
+            raise damaged(f"index '{folder}' is damaged: {self._found}")
 
     def _look(self) -> None:
         try:

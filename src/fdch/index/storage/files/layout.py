@@ -40,27 +40,28 @@ PART_FILE = re.compile(r"(\d{8})\.(rows|vectors|numbers|grouping|buckets)")
 MAX_PART_ROWS = 2**24
 CHUNK_BYTES = 4096
 DIGEST_BYTES = 16
-REPAIR = (
-    "Run 'fdch index verify' to see what is wrong, 'fdch index repair' to repair it."
-)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 _UNREADABLE = {*_FORBIDDEN, errno.ENOENT, errno.EIO, errno.EISDIR, errno.ENOTDIR}
+_TAKEN, _MOUNTED = {errno.EEXIST, errno.ENOTEMPTY}, {errno.EBUSY, errno.EXDEV}
 _CHECK_DISK = "check that the folder is still there and the disk is sound"
 _HINTS: dict[int, str] = {
     **dict.fromkeys(_FULL, "the disk is full; the last commit is kept. Free space"),
     **dict.fromkeys(_FORBIDDEN, "check the folder's permissions"),
     errno.ENAMETOOLONG: "the name is too long. Choose another path",
     errno.ENOTDIR: "a file is where a folder should be. Choose another path",
-    errno.EEXIST: "a file is where a folder should be. Choose another path",
+    **dict.fromkeys(
+        _TAKEN, "it already exists. Choose another path, or remove it first"
+    ),
+    **dict.fromkeys(_MOUNTED, "a mount point is no index. Name a folder in it"),
 }
-_SQLITE_HINTS = {
-    sqlite3.SQLITE_FULL: "the disk is full; the last commit is kept. Free space",
-    sqlite3.SQLITE_READONLY: "check the folder's permissions",
-    sqlite3.SQLITE_CANTOPEN: "check the path and the folder's permissions",
-    sqlite3.SQLITE_PERM: "check the folder's permissions",
-    sqlite3.SQLITE_IOERR: _CHECK_DISK,
+_SQLITE_ERRNO = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+    sqlite3.SQLITE_PERM: errno.EACCES,
+    sqlite3.SQLITE_IOERR: errno.EIO,
 }
 BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _SQLITE_FAULTS = {
@@ -71,6 +72,14 @@ _SQLITE_FAULTS = {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_INTERRUPT,
 }
+
+
+def damaged(what: str) -> DamagedIndex:
+    """Make the error of damage that a repair may mend."""
+    return DamagedIndex(
+        f"{what}. Run 'fdch index verify' to see what is wrong, 'fdch index repair' to "
+        "repair it."
+    )
 
 
 def require_index(folder: Path) -> None:
@@ -284,11 +293,10 @@ def _from_sqlite(folder: Path, problem: sqlite3.Error) -> IndexFolderError:
         return IndexBusy(
             f"index '{folder}' is in use by another process ({problem}). Try again."
         )
-    if code in _SQLITE_HINTS:
-        return IndexFolderError(f"index '{folder}': {problem}; {_SQLITE_HINTS[code]}.")
-    return DamagedIndex(
-        f"index '{folder}': {CATALOGUE} is damaged ({problem}). {REPAIR}"
-    )
+    if code in _SQLITE_ERRNO:
+        hint = _HINTS.get(_SQLITE_ERRNO[code], _CHECK_DISK)
+        return IndexFolderError(f"index '{folder}': {problem}; {hint}.")
+    return damaged(f"index '{folder}': {CATALOGUE} is damaged ({problem})")
 
 
 def sqlite_code(problem: BaseException) -> int:

@@ -11,7 +11,6 @@ import ctypes
 import os
 import socket
 import threading
-import time
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -23,8 +22,6 @@ from fdch.errors import IndexBusy, IndexFolderError
 from fdch.index.storage.files.layout import LOCK, file_number, open_plainly
 
 _MAX_BYTES = 1024
-_TRIES = 5
-_PAUSE_SECONDS = 0.01
 
 
 class WriterLock:
@@ -60,11 +57,10 @@ class WriterLock:
         if self._handle < 0:
             return
         if os.getpid() == self._owner:  # a forked child has it by inheritance
-            import fcntl
-
             if self._is_named:
                 os.ftruncate(self._handle, 0)
             # unlocked and not only closed: a forked child may have it open still
+            fcntl = load_locks()
             fcntl.flock(self._handle, fcntl.LOCK_UN)
         os.close(self._handle)
         self._handle = -1
@@ -76,14 +72,14 @@ _inherited: list[Any] = []
 
 
 def note_open(opened: Any) -> None:
-    """Remember what a child must leave alone until it calls its method `drop`."""
+    """Remember what a child must leave alone until it opens an index itself."""
     _open.add(opened)
 
 
 def drop_inherited() -> None:
     """Close what this process inherited, before it opens something of its own."""
     while _inherited:
-        _inherited.pop().drop()
+        _inherited.pop().close(is_inherited=True)
 
 
 def _disinherit() -> None:
@@ -100,23 +96,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disinherit)
 
 
-def is_locked(folder: Path) -> bool:
-    """Return whether a writer is at work, without getting in the way of one."""
-    import fcntl
-
-    try:
-        handle = open_plainly(str(folder / LOCK), os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
 def _open_lock(path: Path) -> int:
     try:
         return open_plainly(str(path), os.O_RDWR | os.O_CREAT)
@@ -126,27 +105,28 @@ def _open_lock(path: Path) -> int:
         raise
 
 
-def _require_free(handle: int, folder: Path) -> None:
+def load_locks() -> Any:
+    """Import the locks of the system."""
     try:
         import fcntl
     except ImportError as problem:  # Windows
         raise IndexFolderError(
             "writing to an index needs a system with file locks (Linux, macOS)."
         ) from problem
-    for left in reversed(range(_TRIES)):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as problem:
-            if left:  # perhaps someone only looks whether there is a writer
-                time.sleep(_PAUSE_SECONDS)
-                continue
-            owner = _owner(os.pread(handle, _MAX_BYTES, 0))
-            raise IndexBusy(
-                f"index '{folder}' is being written by {owner}. "
-                "Wait until it has finished, or stop it. If it is 'fdch serve', send "
-                "it the changes instead: PUT or DELETE /v1/items/ID."
-            ) from problem
+    return fcntl
+
+
+def _require_free(handle: int, folder: Path) -> None:
+    fcntl = load_locks()
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as problem:
+        owner = _owner(os.pread(handle, _MAX_BYTES, 0))
+        raise IndexBusy(
+            f"index '{folder}' is being written by {owner}. "
+            "Wait until it has finished, or stop it. If it is 'fdch serve', send "
+            "it the changes instead: PUT or DELETE /v1/items/ID."
+        ) from problem
 
 
 def _owner(content: bytes) -> str:

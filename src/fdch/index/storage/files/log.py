@@ -19,12 +19,12 @@ from itertools import count, islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from fdch.errors import DamagedIndex, IndexFolderError
+from fdch.errors import IndexFolderError
 from fdch.index.storage.files.layout import (
     DIGEST_BYTES,
     FORMAT,
     LOG,
-    REPAIR,
+    damaged,
     digest,
     open_plainly,
     replace_durably,
@@ -134,7 +134,7 @@ def parse_header(folder: Path, content: bytes) -> LogHeader:
                 f"index '{folder}' has format {version}, written by {written} version; "
                 f"this one reads format {FORMAT}. {then}."
             )
-    raise DamagedIndex(f"'{folder / LOG}' has the wrong header. {REPAIR}")
+    raise damaged(f"'{folder / LOG}' has the wrong header")
 
 
 def encode_records(
@@ -229,14 +229,10 @@ def read_records(
                 return
 
 
-def last_commit(
-    folder: Path, uid: bytes, start: Position, until: int | None = None
-) -> Position:
-    """Find the end of the last commit behind a position, up to a sequence number."""
+def last_commit(folder: Path, uid: bytes, start: Position) -> Position:
+    """Find the end of the last commit behind a position."""
     end = start
     for record in read_records(folder, uid, start):
-        if until is not None and record.sequence > until:
-            break
         if record.entry.kind == Kind.COMMIT:
             end = record.position
     return end

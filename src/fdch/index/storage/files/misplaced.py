@@ -6,15 +6,15 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from fdch.errors import DamagedIndex, FdchError
+from fdch.errors import FdchError
 from fdch.index.storage.files.layout import (
     ASIDE,
     CATALOGUE,
     CHECK,
     LOG,
     PARTIAL,
-    REPAIR,
     WAL,
+    damaged,
     is_check,
     is_own_name,
 )
@@ -79,4 +79,4 @@ def require_own_names(folder: Path) -> None:
     for path, target in misplaced(folder):
         if is_own_name(folder, path):
             name = target.relative_to(folder)
-            raise DamagedIndex(f"'{path}' is '{name}' under another name. {REPAIR}")
+            raise damaged(f"'{path}' is '{name}' under another name")

@@ -15,12 +15,7 @@ from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
 from fdch.index.storage.files.checking import file_problems, sidecar_rows
-from fdch.index.storage.files.layout import (
-    open_plainly,
-    part_file,
-    sync,
-    sync_folder,
-)
+from fdch.index.storage.files.layout import open_plainly, part_file, sync, sync_folder
 from fdch.index.storage.files.records import BUCKETS, GROUPING, PartRecord
 from fdch.index.storage.files.segments import Place
 from fdch.index.store import Vectors
@@ -29,6 +24,11 @@ _log = logging.getLogger(__name__)
 
 NOWHERE = -1
 _ALIGNMENT = 64
+# what makes searching faster, and which of its arrays has numbers of rows
+_TABLES: dict[str, tuple[type[Grouping] | type[Buckets], str]] = {
+    GROUPING: (Grouping, "order"),
+    BUCKETS: (Buckets, "places"),
+}
 CHECKED_BYTES = 2**26  # of a file that is checked when it is mapped
 
 
@@ -109,27 +109,15 @@ def _open_tables(place: Place, record: PartRecord) -> dict[str, Any]:
     for problem in file_problems(place.folder, small):
         raise DamagedIndex(str(problem))
     found: dict[str, Any] = {}
-    if GROUPING in record.sidecars:
-        arrays = _map_below(place, record, GROUPING, "order")
-        found[GROUPING] = Grouping.from_arrays(arrays, place.bits, record.rows)
-    if BUCKETS in record.sidecars:
-        arrays = _map_below(place, record, BUCKETS, "places")
-        found[BUCKETS] = Buckets.from_arrays(arrays, place.bits, record.rows)
+    for kind, (table, name) in _TABLES.items():
+        if kind in record.sidecars:
+            path = part_file(place.folder, record.part, kind)
+            # A map takes up memory for whatever was read through it. So numbers, which
+            # could lead a compiled loop out of the rows, are read through another.
+            if map_arrays(path)[name].max() >= record.rows:
+                raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
+            found[kind] = table.from_arrays(map_arrays(path), place.bits, record.rows)
     return found
-
-
-def _map_below(
-    place: Place, record: PartRecord, kind: str, name: str
-) -> dict[str, NDArray[Any]]:
-    """Map a file for speed; let no forged number lead a compiled loop out of the rows.
-
-    A map takes up memory for whatever was read through it. So the numbers are read
-    through another, which is gone at the end.
-    """
-    path = part_file(place.folder, record.part, kind)
-    if map_arrays(path)[name].max() >= record.rows:
-        raise DamagedIndex(f"'{name}' of part {record.part} leads out of it.")
-    return map_arrays(path)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex
 from fdch.index.search.rows import MAX_BITS
-from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, REPAIR
+from fdch.index.storage.files.layout import DIGEST_BYTES, MAX_PART_ROWS, damaged
 from fdch.index.storage.files.log import MAX_COUNT, Entry, Kind
 from fdch.index.storage.files.segments import Place
 from fdch.index.store import MAX_VECTOR_BYTES, ColumnType
@@ -296,6 +295,6 @@ def damage_of(what: str) -> Iterator[None]:
         zlib.error,
         RecursionError,
     ) as problem:
-        raise DamagedIndex(
-            f"what the index says of {what} cannot be read ({problem}). {REPAIR}"
+        raise damaged(
+            f"what the index says of {what} cannot be read ({problem})"
         ) from problem

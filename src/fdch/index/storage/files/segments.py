@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex
 from fdch.index.search.rows import row_length, row_type
 from fdch.index.storage.files.layout import (
     CHUNK_BYTES,
     FORMAT,
-    REPAIR,
     VECTORS,
+    damaged,
     digest,
     open_plainly,
     part_file,
@@ -113,9 +112,8 @@ class Segment:
         with open(self.path, "r+b", opener=open_plainly) as file:
             begun = os.pread(file.fileno(), held, start - held)
             if held and self.digest(first, begun) != last:
-                raise DamagedIndex(
-                    f"'{self.path}': the last rows do not match their checksum. "
-                    f"{REPAIR}"
+                raise damaged(
+                    f"'{self.path}': the last rows do not match their checksum"
                 )
             os.truncate(file.fileno(), start)
             write_all(file.fileno(), content, start)
@@ -145,12 +143,11 @@ class Segment:
     def _require_rows(self, head: bytes, handle: int, rows: int) -> None:
         """Refuse a file that is short or belongs elsewhere."""
         if head != self.header():
-            raise DamagedIndex(f"'{self.path}' has the wrong header. {REPAIR}")
+            raise damaged(f"'{self.path}' has the wrong header")
         size = os.fstat(handle).st_size
         if size < self.size(rows):
-            raise DamagedIndex(
-                f"'{self.path}' has {size:,} bytes; {self.size(rows):,} were written. "
-                f"{REPAIR}"
+            raise damaged(
+                f"'{self.path}' has {size:,} bytes; {self.size(rows):,} were written"
             )
 
     def chunks(self, rows: int) -> Iterator[tuple[int, memoryview]]:

@@ -12,11 +12,7 @@ from fdch.index.storage.catalogue.recovery import rebuild_catalogue
 from fdch.index.storage.catalogue.tables import State
 from fdch.index.storage.creating import stage
 from fdch.index.storage.files.acknowledged import begin
-from fdch.index.storage.files.checking import (
-    MISSING,
-    flush_files,
-    sidecar_rows,
-)
+from fdch.index.storage.files.checking import MISSING, flush_files, sidecar_rows
 from fdch.index.storage.files.layout import CODES, LOG, MODEL, PICTURES, VECTORS
 from fdch.index.storage.files.log import HEADER_BYTES, LogHeader, read_header
 from fdch.index.storage.maintenance.verification import verify_folder

@@ -8,13 +8,10 @@ let go.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fdch.errors import DamagedIndex
 from fdch.index.search.buckets import Buckets
 from fdch.index.search.groups import Grouping
 from fdch.index.search.rows import Rows
@@ -32,8 +29,8 @@ from fdch.index.storage.files.layout import (
     CATALOGUE,
     DIGEST_BYTES,
     MAX_PART_ROWS,
-    REPAIR,
     VECTORS,
+    damaged,
     hash_file,
     part_file,
     part_files,
@@ -58,14 +55,14 @@ Piece = tuple[OpenPart, NDArray[np.int64]]  # rows of a part, by their offsets
 
 
 def compact(access: Access, progress: Progress = silent) -> None:
-    """Rewrite parts that hold removed rows, or that can be joined, and the log."""
+    """Rewrite codes and log without what was removed."""
     with access.exclusive():
         with access.writing() as view:
-            old = _parts_to_rewrite(view.snapshot.parts)
-            kept = _keep_parts(view, old)
-            made = _write_parts(view.snapshot, old, progress)
+            old = view.snapshot.parts
+            _require_intact(view)
+            made = _write_parts(view.snapshot, progress)
             access.is_log_ahead = True
-            state = _replace_log(view, [*kept, *made])
+            state = _replace_log(view, made)
             acknowledge(access.place.folder, state.acknowledged)
         gone = tuple(f"{part.record.part:08d}." for part in old)
         for file in part_files(access.place.folder):
@@ -76,56 +73,30 @@ def compact(access: Access, progress: Progress = silent) -> None:
         access.checkpoint()
 
 
-def _parts_to_rewrite(parts: Sequence[OpenPart]) -> list[OpenPart]:
-    """Choose the parts with removed rows, and small neighbours to be joined."""
-    return [
-        part
-        for part in parts
-        if part.dead is not None
-        or not part.is_compacted
-        or (part.record.rows < MAX_PART_ROWS // 2 and len(parts) > 1)
-    ]
-
-
-def _keep_parts(view: View, old: Sequence[OpenPart]) -> list[PartRecord]:
-    """Return the parts that stay; refuse to copy damage under a new checksum."""
+def _require_intact(view: View) -> None:
+    """Refuse to copy damage under a new checksum."""
     place = view.snapshot.place
-    known = kept_parts(view.connection, place.uid)
-    for record in (part.record for part in old):
-        for problem in part_problems(place, known.pop(record.part, record)):
-            raise DamagedIndex(f"'{place.folder}': {problem}. {REPAIR}")
-    return list(known.values())
+    for part in kept_parts(view.connection, place.uid).values():
+        for problem in part_problems(place, part):
+            raise damaged(f"'{place.folder}': {problem}")
 
 
-def _write_parts(
-    snapshot: Snapshot, old: Sequence[OpenPart], progress: Progress
-) -> list[PartRecord]:
-    """Write the rows that stay of old parts into new ones."""
+def _write_parts(snapshot: Snapshot, progress: Progress) -> list[PartRecord]:
+    """Write the rows that stay into new parts."""
     number, done, made = snapshot.state.counts.next_part, 0, []
-    total = sum(part.record.rows for part in old)
-    for run in _runs(snapshot.parts, old):
-        for pieces in _batches(run):
-            made.append(_write_part(snapshot.place, number, pieces))
-            number += 1
-            done += made[-1].rows
-            progress(Update("compacting", done, total, "code"))
+    for pieces in _batches(snapshot.parts):
+        made.append(_write_part(snapshot.place, number, pieces))
+        number += 1
+        done += made[-1].rows
+        progress(Update("compacting", done, int(snapshot.starts[-1]), "code"))
     return made
 
 
-def _runs(
-    parts: Sequence[OpenPart], chosen: Sequence[OpenPart]
-) -> Iterator[list[OpenPart]]:
-    """Return neighbours among the chosen parts; others keep them apart."""
-    for is_chosen, run in groupby(parts, key=lambda part: part in chosen):
-        if is_chosen:
-            yield list(run)
-
-
-def _batches(run: Sequence[OpenPart]) -> Iterator[list[Piece]]:
+def _batches(parts: Sequence[OpenPart]) -> Iterator[list[Piece]]:
     """Return the rows that stay, as many at a time as a part may hold."""
     held: list[Piece] = []
     first, room = 0, MAX_PART_ROWS
-    for part in run:
+    for part in parts:
         offsets = part.living()
         while len(offsets):
             numbers = part.item_numbers(offsets[:room])
@@ -173,19 +144,16 @@ def _write_vectors(segment: Segment, pieces: Sequence[Piece]) -> bytes:
 
 def _write_sidecars(place: Place, part: int, rows: Rows) -> dict[str, tuple[int, str]]:
     """Write what makes searching a part faster, where it pays."""
-    arrays: dict[str, dict[str, NDArray[Any]]] = {}
     grouping = Grouping.build(rows, place.bits)
-    if grouping is not None:
-        rows, arrays[GROUPING] = grouping.rows, grouping.arrays()
-    buckets = Buckets.build(rows, place.bits)
-    if buckets is not None:
-        arrays[BUCKETS] = buckets.arrays()
+    stored = rows if grouping is None else grouping.rows
     written = {}
-    for kind, each in arrays.items():
-        path = part_file(place.folder, part, kind)
-        write_arrays(path, each)
-        size, content = hash_file(path)
-        written[kind] = (size, content.hex())
+    buckets = Buckets.build(stored, place.bits)
+    for kind, table in ((GROUPING, grouping), (BUCKETS, buckets)):
+        if table is not None:
+            path = part_file(place.folder, part, kind)
+            write_arrays(path, table.arrays())
+            size, content = hash_file(path)
+            written[kind] = (size, content.hex())
     return written
 
 
@@ -226,4 +194,4 @@ def _living_items(view: View) -> Iterator[tuple[int, str, str]]:
         yield row[:3]
     if count != len(expected):
         path = snapshot.place.folder / CATALOGUE
-        raise DamagedIndex(f"'{path}' has lost an item or a checksum. {REPAIR}")
+        raise damaged(f"'{path}' has lost an item or a checksum")

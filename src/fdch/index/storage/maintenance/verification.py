@@ -4,13 +4,9 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from fdch.errors import DamagedIndex
 from fdch.index.storage.catalogue.catalogue import (
@@ -47,7 +43,6 @@ from fdch.index.storage.files.layout import (
 )
 from fdch.index.storage.files.locking import WriterLock
 from fdch.index.storage.files.misplaced import misplaced
-from fdch.index.storage.files.records import PartRecord
 from fdch.index.store import Item
 from fdch.progress import Progress, Update, silent
 
@@ -88,14 +83,14 @@ def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
     seen, wrong_slots = read_acknowledged(folder)
     yield from (Problem(ACKNOWLEDGED, "", what) for what in wrong_slots)
     progress(Update("verifying", 1, 4, "step"))
-    with ExitStack() as stack:
+    with create_catalogue("") as connection:
         try:
-            log = stack.enter_context(_replay(folder))
+            log = replay_log(folder, connection)
         except (DamagedIndex, FileNotFoundError, sqlite3.IntegrityError) as problem:
             yield Problem(LOG, "", str(problem))
             return
-        end = log.state.position
-        if seen is not None and seen.uid != log.state.uid:
+        end = log.position
+        if seen is not None and seen.uid != log.uid:
             yield Problem(ACKNOWLEDGED, "", "it belongs to another index")
         elif seen is not None and seen.sequence > end.sequence:
             what = (
@@ -104,28 +99,14 @@ def _problems(folder: Path, progress: Progress) -> Iterator[Problem]:
             )
             yield Problem(LOG, f"byte {end.offset}", what)
         progress(Update("verifying", 2, 4, "step"))
-        yield from _catalogue_problems(folder, log, seen)
+        yield from _catalogue_problems(folder, log, connection, seen)
         progress(Update("verifying", 3, 4, "step"))
-        yield from _file_problems(folder, log)
+        yield from _file_problems(folder, log, connection)
         progress(Update("verifying", 4, 4, "step"))
 
 
-class _Log(NamedTuple):
-    """What the log says: its end, and all the rest as tables."""
-
-    state: State
-    connection: sqlite3.Connection
-
-
-@contextmanager
-def _replay(folder: Path, until: int | None = None) -> Iterator[_Log]:
-    """Replay the log up to a sequence number, or its last commit."""
-    with create_catalogue("") as connection:
-        yield _Log(replay_log(folder, connection, until), connection)
-
-
 def _catalogue_problems(
-    folder: Path, log: _Log, seen: Acknowledged | None
+    folder: Path, log: State, tables: sqlite3.Connection, seen: Acknowledged | None
 ) -> Iterator[Problem]:
     """Compare the catalogue with its checksum, and with the log.
 
@@ -133,7 +114,7 @@ def _catalogue_problems(
     hold no fewer.
     """
     try:
-        if (wrong := check_problem(folder, log.state.uid)) is not None:
+        if (wrong := check_problem(folder, log.uid)) is not None:
             yield Problem(CATALOGUE, "", wrong)
         with (
             closing(Catalogue(folder, writable=False)) as catalogue,
@@ -143,20 +124,17 @@ def _catalogue_problems(
             if not is_log_of_file(connection, folder) and not read_state(folder)[1]:
                 what = "SQLite's log beside it belongs to another state of it"
                 yield Problem(CATALOGUE, "", what)
-            if state.uid != log.state.uid:
+            if state.uid != log.uid:
                 yield Problem(CATALOGUE, "", "it belongs to another index")
                 return
             if seen is not None and seen.sequence < state.position.sequence:
                 yield Problem(ACKNOWLEDGED, "", f"it is older than '{CATALOGUE}'")
-            if state.position.sequence > log.state.position.sequence:
+            if state.position.sequence > log.position.sequence:
                 commit = state.counts.commit
                 what = f"it ends before commit {commit}, which '{CATALOGUE}' has"
-                yield Problem(LOG, f"byte {log.state.position.offset}", what)
-            elif state.position.sequence < log.state.position.sequence:
-                with _replay(folder, state.position.sequence) as older:
-                    yield from _difference(connection, state, older)
-            else:
-                yield from _difference(connection, state, log)
+                yield Problem(LOG, f"byte {log.position.offset}", what)
+            elif state.position.sequence == log.position.sequence:
+                yield from _difference(connection, state, log, tables)
     except FileNotFoundError:
         yield Problem(
             CATALOGUE, "", "it is missing; it is rebuilt when the index is opened"
@@ -168,19 +146,22 @@ def _catalogue_problems(
 
 
 def _difference(
-    connection: sqlite3.Connection, state: State, log: _Log
+    connection: sqlite3.Connection,
+    state: State,
+    log: State,
+    tables: sqlite3.Connection,
 ) -> Iterator[Problem]:
     """Compare the tables of a catalogue with those that the log gives."""
-    if state.position != log.state.position:
+    if state.position != log.position:
         yield Problem(CATALOGUE, "", "it does not follow the log")
         return
-    if state != log.state:
+    if state != log:
         yield Problem(CATALOGUE, "", "it does not match the log")
     for (what,) in connection.execute("PRAGMA integrity_check(20)"):
         if what != "ok":
             yield Problem(CATALOGUE, "", what)
     for table, read in _TABLES.items():
-        if _sum(read(connection)) != _sum(read(log.connection)):
+        if _sum(read(connection)) != _sum(read(tables)):
             yield Problem(CATALOGUE, table, "they do not match the log")
 
 
@@ -223,36 +204,18 @@ def is_upload(path: Path, id: str, stem: str) -> bool:
     return digest.hexdigest() == stem
 
 
-def _file_problems(folder: Path, log: _Log) -> Iterator[Problem]:
+def _file_problems(
+    folder: Path, log: State, tables: sqlite3.Connection
+) -> Iterator[Problem]:
     """Look at codes and what speeds up their search, at pictures and the model."""
-    uid = log.state.uid
-    place, parts = log.state.about.place(folder, uid), kept_parts(log.connection, uid)
+    uid = log.uid
+    place, parts = log.about.place(folder, uid), kept_parts(tables, uid)
     for _, part in sorted(parts.items()):
         yield from part_problems(place, part)
         yield from file_problems(folder, sidecar_rows(part))
-    numbers = []
-    for number, id, content, _ in log.connection.execute("SELECT * FROM items"):
-        numbers.append(number)
+    for id, content in tables.execute("SELECT id, content FROM items"):
         yield from _picture_problems(folder, from_row(id, content))
-    yield from _owner_problems(np.array(numbers, dtype=np.int64), parts.values())
-    files = list(log.state.about.files)
-    yield from file_problems(folder, files)
-    known = {path for path, *_ in files}
-    for file in sorted((folder / MODEL).rglob("*")):
-        name = file.relative_to(folder).as_posix()
-        if file.is_file() and name not in known:
-            yield Problem(name, "", "it does not belong to the model")
-    if _METHOD in log.state.about.facts and not files:
+    yield from file_problems(folder, log.about.files)
+    if _METHOD in log.about.facts and not log.about.files:
         what = "it was never kept; the index can be searched by codes only"
         yield Problem(MODEL, "", what)
-
-
-def _owner_problems(
-    numbers: NDArray[np.int64], parts: Iterable[PartRecord]
-) -> Iterator[Problem]:
-    """Look whether each item of the log lies in a part."""
-    has_part = np.zeros(len(numbers), dtype=bool)
-    for part in parts:
-        has_part |= (numbers >= part.first) & (numbers < part.first + part.span)
-    if missing := len(numbers) - int(has_part.sum()):
-        yield Problem(LOG, "items", f"{missing} have no code")
