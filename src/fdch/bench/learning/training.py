@@ -35,7 +35,7 @@ from fdch.data.texts import WordVectors
 from fdch.machine import forget_peak_memory, peak_memory
 from fdch.methods.fdch import FDCH
 from fdch.networks import image as image_networks
-from fdch.networks.device import Precision, choose_precision
+from fdch.networks.device import Precision, choose_precision, quick_products
 from fdch.networks.text import sparse_rows
 from fdch.progress import Progress, silent
 from fdch.training.context import Context
@@ -109,7 +109,8 @@ def training_benchmark(
         turns = take_turns(sides, sizes.repeats, progress, "training benchmark")
         _fit(method, pairs, busy, device)
         precisions = _compare_precisions(sizes, pairs, device, place)
-    ceilings = measure_ceilings(place)
+    with quick_products(method.precision, place):  # as it is trained
+        ceilings = measure_ceilings(place)
     floors = _floors(method, pairs, place, ceilings)
     ours, peers = (
         {
@@ -128,9 +129,10 @@ def training_benchmark(
         other = peers.get(stage) or peers[TASK]
         ratios[stage] = ratio(other["epoch_seconds"]["all"], epoch["all"])
     compared: dict[str, Any] = {"ratio": ratios}
-    precision = choose_precision(method.precision, place)
+    precision: str = choose_precision(method.precision, place)
     if sizes.network is None:
-        precision = "float32"
+        rounded = place.type == "cuda" and method.precision != "float32"
+        precision = "tf32" if rounded else "float32"
         compared = {"ratio": ratios["stage 1"], "ratio_of_stage_2": ratios["stage 2"]}
         compared |= _compare_losses(sizes, pairs, device, place)
     return {
