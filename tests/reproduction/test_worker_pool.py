@@ -121,19 +121,19 @@ def test_workers_are_as_many_as_cores_and_memory_allow(
     assert usual_workers(share_accelerator=True) == min(workers, 8)
 
 
-# notes what it is told, and where; answers as NVIDIA's program does
+# records its commands and their folder, and answers like NVIDIA's program
 SERVICE = """#!/bin/sh
-note() { echo "$CUDA_MPS_PIPE_DIRECTORY $1" >> "$(dirname "$0")/notes"; }
-if [ "$1" = "-d" ]; then note started; exit; fi
+record() { echo "$CUDA_MPS_PIPE_DIRECTORY $1" >> "$(dirname "$0")/commands"; }
+if [ "$1" = "-d" ]; then record started; exit; fi
 read line
-note "$line"
+record "$line"
 case "$line" in get_server_list) echo %s ;; esac
 """
 
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Install a service that lists its server as given; return what it is told."""
+    """Install a service with this list of servers; return the file of its commands."""
     for name in worker_pool.SHARING_FOLDERS:
         monkeypatch.delenv(name, raising=False)
 
@@ -142,20 +142,20 @@ def install(tmp_path, monkeypatch):
         program.write_text(SERVICE % listed)
         program.chmod(0o700)
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        return tmp_path / "notes"
+        return tmp_path / "commands"
 
     return install
 
 
 def test_a_gpu_is_shared_by_a_service_that_ends_with_the_work(install):
-    notes = install("4711")
+    commands = install("4711")
     with pytest.raises(KeyboardInterrupt), shared_accelerator(True) as variables:
         folder = variables["CUDA_MPS_PIPE_DIRECTORY"]
         assert os.path.isdir(folder)
         raise KeyboardInterrupt
-    told = [line.split(maxsplit=1) for line in notes.read_text().splitlines()]
-    assert {where for where, _ in told} == {folder}
-    assert [what for _, what in told] == [
+    received = [line.split(maxsplit=1) for line in commands.read_text().splitlines()]
+    assert {place for place, _ in received} == {folder}
+    assert [command for _, command in received] == [
         "started",
         f"start_server -uid {os.getuid()}",
         "get_server_list",
@@ -171,11 +171,11 @@ def test_a_service_that_does_not_start_is_not_used(install):
 
 
 def test_a_service_that_somebody_set_up_is_left_alone(install, monkeypatch):
-    notes = install("4711")
+    commands = install("4711")
     monkeypatch.setenv("CUDA_MPS_PIPE_DIRECTORY", "/elsewhere")
     with shared_accelerator(True) as variables:
         assert variables == {}
-    assert not notes.exists()
+    assert not commands.exists()
 
 
 def test_variables_reach_every_process(tmp_path):
